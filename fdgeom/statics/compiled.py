@@ -288,9 +288,9 @@ class CompiledPath:
                 return petsc.tangent_of_path(normal, slope)
         dload = 1.0 / (slope + self._dot(normal, z))
         self._stability = self._of_matrix
-        if not problem.loads_turn and problem.comm.size == 1:
+        if problem.change_form is None and problem.comm.size == 1:
             # A condition with its multiplier adds one negative eigenvalue and a positive one.
-            negative = newton.report.negative - problem.number_of_conditions
+            negative = newton.report.negative - int(problem.conditions.sum())
             self._stability = lambda: CompiledStability(problem, newton, negative)
         return dload * z, dload
 

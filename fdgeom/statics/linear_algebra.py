@@ -30,6 +30,16 @@ def scattered(everything: np.ndarray, function: Function) -> Function:
     return function
 
 
+def modes_of(vectors: np.ndarray, free: np.ndarray, space) -> list[Function]:
+    """The displacements of all nodes for each column of values of the free ones."""
+    found = []
+    for k, vector in enumerate(vectors.T):
+        everything = np.zeros(len(free))
+        everything[free] = vector
+        found.append(scattered(everything, Function(space, name=f"mode{k + 1}")))
+    return found
+
+
 def to_scipy(matrix: PETSc.Mat) -> sparse.csr_matrix:
     """The whole matrix on every process."""
     rows, columns, values = matrix.getValuesCSR()

@@ -9,7 +9,7 @@ from firedrake import Function
 from fdgeom.data import Snapshot
 from fdgeom.errors import SolveFailed
 from fdgeom.statics.iterations import Iterations
-from fdgeom.statics.linear_algebra import scattered
+from fdgeom.statics.linear_algebra import modes_of
 from fdgeom.statics.problem import EquilibriumProblem
 from fdgeom.statics.stability import CompiledStability, Tangent
 
@@ -261,14 +261,10 @@ class EquilibriumPath:
     def _point(self, kind: str, load: float, crossing: int, at: _Place) -> SingularPoint:
         _, vectors = at.stiffness.nearest(max(1, crossing))
         problem = self._problem
-        modes = []
-        for k, vector in enumerate(vectors.T):
-            everything = np.zeros(problem.free.shape)
-            everything[problem.free] = vector
-            displacements = problem.by_node(everything)[:, :6].ravel()
-            modes.append(scattered(displacements, Function(problem.space, name=f"mode{k + 1}")))
+        free = problem.by_node(problem.free)[:, :6].ravel()
+        modes = tuple(modes_of(vectors, free, problem.space))
         equilibrium = tuple(f.copy(deepcopy=True) for f in problem.functions)
-        return SingularPoint(kind, load, tuple(modes), *equilibrium[:2], equilibrium, at.du)
+        return SingularPoint(kind, load, modes, *equilibrium[:2], equilibrium, at.du)
 
     def _dot(self, a: np.ndarray, b: np.ndarray) -> float:
         """a·W b."""

@@ -206,8 +206,10 @@ class Pencil:
         return (strains**2).sum(axis=0) + _ROUND_OFF * (size * (abs(self.rest) @ size)).sum(axis=0)
 
 
-def pencil(motion: RodMotion, load: float, free: np.ndarray) -> Pencil:
-    """The pencil of beams and joints at their configuration, the same on every process."""
+def pencil(motion: RodMotion, load: float, keep: np.ndarray) -> Pencil:
+    """The pencil of beams and joints at their configuration, and the displacements to keep, the same on
+    every process.
+    """
     comm, forms = motion.comm, forms_of(motion)
     loaded = forms.is_loaded(load)
     lengths, values = _values(forms.lengths), _values(forms.elastic_strain)
@@ -215,8 +217,7 @@ def pencil(motion: RodMotion, load: float, free: np.ndarray) -> Pencil:
         _clean(values, lengths, motion)
     forms.set_strain(values)
 
-    keep, inside = gathered(comm, free), forms.inside
-    parts = forms.works(load)
+    inside, parts = forms.inside, forms.works(load)
     lengths, stiffness = (
         gathered(comm, part)[inside] for part in (lengths, _values(forms.tangent))
     )

@@ -167,7 +167,8 @@ class EquilibriumProblem:
             tangent += self.scale * joints.slope(dual, test, pose)
             tangent += self.scale * joints.slope(nu, trial, pose)
         self.tangent_form = simplify(tangent)
-        self._change_form = None if change.empty() else change
+        #: The part of loads that change with the shape; None if no loads do.
+        self.change_form = None if change.empty() else change
 
     def _set_operations(self) -> None:
         """The operations by which PETSc's iteration moves the configuration and its reference."""
@@ -235,7 +236,7 @@ class EquilibriumProblem:
 
     @cached_property
     def _change(self) -> MatrixAssembly:
-        return MatrixAssembly(self._change_form, "aij")
+        return MatrixAssembly(self.change_form, "aij")
 
     @cached_property
     def free(self) -> np.ndarray:
@@ -250,11 +251,6 @@ class EquilibriumProblem:
         own = ~self._displacements()
         own[self.rows] = False
         return gathered(self.comm, own)
-
-    @cached_property
-    def number_of_conditions(self) -> int:
-        """The number of conditions of all processes."""
-        return int(self.conditions.sum())
 
     def _displacements(self) -> np.ndarray:
         return np.tile(np.arange(self._width) < 6, self._size // self._width)
@@ -325,14 +321,9 @@ class EquilibriumProblem:
         displacements = gathered(self.comm, self._displacements())
         return to_scipy(tangent)[displacements][:, displacements]
 
-    @property
-    def loads_turn(self) -> bool:
-        """Whether loads change with the shape, so that the tangent need not be symmetric."""
-        return self._change_form is not None
-
     def load_tangent(self) -> PETSc.Mat | None:
         """Part of the tangent that the loads subtract; None if they do not depend on the shape."""
-        return None if self._change_form is None else self._change.assemble()
+        return None if self.change_form is None else self._change.assemble()
 
     # --- forces ------------------------------------------------------------------------------------
     def residual(self) -> np.ndarray:

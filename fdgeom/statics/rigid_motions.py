@@ -39,9 +39,9 @@ def free_motion(motion: RodMotion) -> str:
 
 def is_clamped(motion: RodMotion) -> bool:
     """Whether each beam has a fully held node, so that no rigid motion is free."""
-    whole = _held(motion).reshape(-1, 6).all(axis=1)
-    held = np.unique(gathered(motion.comm, motion.member_of_nodes())[whole])
-    return len(held[held >= 0]) == len(motion.members)
+    whole = held(motion).reshape(-1, 6).all(axis=1)
+    members = np.unique(gathered(motion.comm, motion.member_of_nodes())[whole])
+    return len(members[members >= 0]) == len(motion.members)
 
 
 def is_singular(motion: RodMotion, stiffness: Callable[[], sparse.csr_matrix]) -> bool:
@@ -80,7 +80,7 @@ def _free(motion: RodMotion) -> tuple[sparse.csr_matrix, sparse.csr_matrix, floa
     x = gathered(motion.comm, motion.position.dat.data_ro)
     size = float(np.linalg.norm(np.ptp(x, axis=0))) or 1.0
     rigid = _rigid_motions(motion, x / size)
-    conditions = [sparse.csr_matrix((0, rigid.shape[1])), rigid[_held(motion)]]
+    conditions = [sparse.csr_matrix((0, rigid.shape[1])), rigid[held(motion)]]
     if motion.joints is not None:
         conditions += [part @ rigid for part in _in_joints(motion, size)]
     return rigid, null_space(sparse.vstack(conditions), 6, _NONE), size
@@ -133,13 +133,13 @@ def _rigid_motions(motion: RodMotion, x: np.ndarray) -> sparse.csr_matrix:
     return sparse.bsr_matrix((blocks[node], member[node], start), shape=shape).tocsr()
 
 
-def _held(motion: RodMotion) -> np.ndarray:
+def held(motion: RodMotion) -> np.ndarray:
     """Mask of all nodes' degrees of freedom that are held."""
-    held = np.zeros(motion.v.dat.data_ro.size, dtype=bool)
+    found = np.zeros(motion.v.dat.data_ro.size, dtype=bool)
     if motion.held is not None:
         (dofs,) = motion.held.dofs
-        held[dofs[dofs < len(held)]] = True
-    return gathered(motion.comm, held)
+        found[dofs[dofs < len(found)]] = True
+    return gathered(motion.comm, found)
 
 
 def _in_joints(motion: RodMotion, size: float) -> Iterator[sparse.csr_matrix]:
