@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -213,12 +213,13 @@ class StaticEquilibrium(OffTape, NotCopied):
         if program.point is not None:
             program.point.stand()
         start, begin, steps = self.load, self._time.value, program.steps
-        # Forms are compiled for the first one.
-        with nullcontext() if self.solver_stats()["solves"] else compiling("StaticEquilibrium"):
-            for k in range(1, steps + 1):
-                load = start + (program.load - start) * k / steps
-                time = begin + (program.time - begin) * k / steps
-                self._take(partial(self._load_step, load, time, program.halvings), k)
+
+        def step(k: int) -> None:
+            load = start + (program.load - start) * k / steps
+            time = begin + (program.time - begin) * k / steps
+            self._load_step(load, time, program.halvings)
+
+        self._take(step, steps, known=bool(self.solver_stats()["solves"]))
 
     def _load_step(self, load: float, time: float, halvings: int) -> None:
         start, begin = self.load, self._time.value
@@ -299,7 +300,7 @@ class StaticEquilibrium(OffTape, NotCopied):
         if not self._problem.is_loaded:
             what = "an assembly" if self._motion is self.beam else "a beam"
             raise ValueError(f"loads: {what} without loads has no path to follow; give it loads")
-        self._along(lambda path: path.step(step, load_step), steps)
+        self._along(lambda k: self._path.step(step, load_step), steps)
         return self.load
 
     def switch(self, step: float, *, point: SingularPoint | None = None, mode: int = 0) -> float:
@@ -340,7 +341,7 @@ class StaticEquilibrium(OffTape, NotCopied):
         if not isinstance(point, SingularPoint) or point.kind != "bifurcation":
             raise ValueError(f"point must be a bifurcation of this path, not {format_value(point)}")
         whole("mode", mode, least=0, most=point.multiplicity - 1)
-        self._along(lambda path: path.leave(point, mode, step), 1)
+        self._along(lambda k: self._path.leave(point, mode, step), 1)
         return self.load
 
     @property
@@ -348,14 +349,14 @@ class StaticEquilibrium(OffTape, NotCopied):
         """Limits and bifurcations that `follow` has passed, in this order."""
         return tuple(self._path.points)
 
-    def _along(self, action: Callable[[EquilibriumPath], None], steps: int) -> None:
+    def _along(self, action: Callable[[int], None], steps: int) -> None:
         if not annotate_tape():
-            self._steps_along(action, steps)
+            self._take(action, steps, known=self._path.direction is not None)
             return
         begin, time, direction = self.load, self._time.value, self._path.direction
         with stop_annotating():
             point = self._replay.point()
-            self._steps_along(action, steps)
+            self._take(action, steps, known=direction is not None)
             point.reach()
         if self._path.at_limit:
             self._problem.load, self._path.direction = begin, direction
@@ -366,22 +367,21 @@ class StaticEquilibrium(OffTape, NotCopied):
             )
         self._put_on_tape(LoadProgram(self.load, 1, time, 0, point))
 
-    def _steps_along(self, action: Callable[[EquilibriumPath], None], steps: int) -> None:
+    def _take(self, step: Callable[[int], None], steps: int, *, known: bool) -> None:
+        """Take steps; unless the forms are known, they are compiled for the first one."""
         for k in range(1, steps + 1):
-            # Forms are compiled for the first step.
-            known = self._path.direction is not None
-            with nullcontext() if known else compiling("StaticEquilibrium"):
-                self._take(lambda: action(self._path), k)
+            with nullcontext() if known or k > 1 else compiling("StaticEquilibrium"):
+                self._take_one(step, k)
 
     @STATICS
-    def _take(self, action: Callable[[], None], k: int) -> None:
+    def _take_one(self, step: Callable[[int], None], k: int) -> None:
         load, time, path = self.load, self._time.value, self._path
         self._motion.read_poses()
         direction, points = path.direction, list(path.points)
         self._problem.snapshot.take()
         try:
             self._check_start()
-            action()
+            step(k)
         except SolveFailed as failure:
             self._problem.snapshot.restore()
             self._problem.load = load

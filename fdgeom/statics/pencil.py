@@ -57,22 +57,17 @@ class PencilForms:
         self.geometric = MatrixAssembly(geometric, "aij")
         self.inertia = MatrixAssembly(motion.inertia(test, trial), "aij")
 
-        # Works of stress, loads and springs, each with a flag if the load factor scales it.
-        works = [(rod.stress_work(self._stress, pose, test), False)]
-        external = rod.external_work(pose, test, factor=self._factor)
-        if not external.empty():
-            works.append((-external, all(load.load.scaled for load in self.loads)))
+        works = [rod.stress_work(self._stress, pose, test)]
+        works.append(-rod.external_work(pose, test, factor=self._factor))
         if motion.joints is not None:
-            springs = motion.spring_work(pose, ufl.zero(6), test)
-            works.append((springs, False))
+            works.append(motion.spring_work(pose, ufl.zero(6), test))
             #: The conditions of the joints, and their multipliers.
             slope = motion.joints.slope(TestFunction(motion.joints.space), trial, pose)
             self.slope = MatrixAssembly(slope, "aij")
             self.multiplier = private(Function(motion.joints.space, name="multiplier"))
             #: The stiffness of springs and of joints with these multipliers; None without any.
             self.in_joints = _matrix(motion.rate(self._work_of_joints, trial))
-        works = [(simplify(form), scaled) for form, scaled in works]
-        self._works = [(VectorAssembly(form), flag) for form, flag in works if not form.empty()]
+        self._works = [VectorAssembly(form) for form in map(simplify, works) if not form.empty()]
 
     def _work_of_joints(self, g) -> Form:
         # Spherical joints are linear: they add no stiffness.
@@ -109,12 +104,7 @@ class PencilForms:
     def works(self, load: float) -> list[np.ndarray]:
         """Works of stress, loads at a factor, and springs, on all displacements."""
         self._set_load.set(load)
-        comm = self._motion.comm
-        return [
-            gathered(comm, _values(work).ravel())
-            for work, scaled in self._works
-            if load or not scaled
-        ]
+        return [gathered(self._motion.comm, _values(work).ravel()) for work in self._works]
 
     @cached_property
     def used(self) -> np.ndarray:
