@@ -117,6 +117,8 @@ class StaticEquilibrium(OffTape, NotCopied):
         self._stresses: dict[Beam, VectorAssembly] = {}
         self._resultants: dict[Beam, StressResultants] = {}
         self._time = Number(self._motion.time)
+        #: The configurations before steps, by the halvings that are left.
+        self._before: dict[int, Snapshot] = {}
         self._checked = False
         self._iterations = Iterations(self._problem, given, prefix, compiled)
         self._path = EquilibriumPath(self._problem, self._iterations)
@@ -223,7 +225,9 @@ class StaticEquilibrium(OffTape, NotCopied):
 
     def _load_step(self, load: float, time: float, halvings: int) -> None:
         start, begin = self.load, self._time.value
-        before = Snapshot(self._problem.functions)
+        if halvings not in self._before:
+            self._before[halvings] = Snapshot(self._problem.functions)
+        before = self._before[halvings]
         before.take()
         turned = self._motion.turned()
         self._problem.load = load
