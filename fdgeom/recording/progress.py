@@ -41,7 +41,7 @@ class Pace:
         self.comm = comm
         self.limit = 100 if bounded else None
 
-    def take(self, most: int, advance: Callable[[int], None]) -> int:
+    def run(self, most: int, advance: Callable[[int], None]) -> int:
         """Take at most ``most`` steps by ``advance``; returns their number."""
         if self.limit is None:
             advance(most)

@@ -221,7 +221,7 @@ class StaticEquilibrium(OffTape, NotCopied):
             time = begin + (program.time - begin) * k / steps
             self._load_step(load, time, program.halvings)
 
-        self._take(step, steps, known=bool(self.solver_stats()["solves"]))
+        self._run_steps(step, steps, known=bool(self.solver_stats()["solves"]))
 
     def _load_step(self, load: float, time: float, halvings: int) -> None:
         start, begin = self.load, self._time.value
@@ -355,12 +355,12 @@ class StaticEquilibrium(OffTape, NotCopied):
 
     def _along(self, action: Callable[[int], None], steps: int) -> None:
         if not annotate_tape():
-            self._take(action, steps, known=self._path.direction is not None)
+            self._run_steps(action, steps, known=self._path.direction is not None)
             return
         begin, time, direction = self.load, self._time.value, self._path.direction
         with stop_annotating():
             point = self._replay.point()
-            self._take(action, steps, known=direction is not None)
+            self._run_steps(action, steps, known=direction is not None)
             point.reach()
         if self._path.at_limit:
             self._problem.load, self._path.direction = begin, direction
@@ -371,14 +371,14 @@ class StaticEquilibrium(OffTape, NotCopied):
             )
         self._put_on_tape(LoadProgram(self.load, 1, time, 0, point))
 
-    def _take(self, step: Callable[[int], None], steps: int, *, known: bool) -> None:
+    def _run_steps(self, step: Callable[[int], None], steps: int, *, known: bool) -> None:
         """Take steps; unless the forms are known, they are compiled for the first one."""
         for k in range(1, steps + 1):
             with nullcontext() if known or k > 1 else compiling("StaticEquilibrium"):
-                self._take_one(step, k)
+                self._run_step(step, k)
 
     @STATICS
-    def _take_one(self, step: Callable[[int], None], k: int) -> None:
+    def _run_step(self, step: Callable[[int], None], k: int) -> None:
         load, time, path = self.load, self._time.value, self._path
         self._motion.read_poses()
         direction, points = path.direction, list(path.points)
