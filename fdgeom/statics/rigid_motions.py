@@ -80,7 +80,7 @@ def _free(motion: RodMotion) -> tuple[sparse.csr_matrix, sparse.csr_matrix, floa
     x = gathered(motion.comm, motion.position.dat.data_ro)
     size = float(np.linalg.norm(np.ptp(x, axis=0))) or 1.0
     rigid = _rigid_motions(motion, x / size)
-    conditions = [sparse.csr_matrix((0, rigid.shape[1])), rigid[held(motion)]]
+    conditions = [rigid[held(motion)]]
     if motion.joints is not None:
         conditions += [part @ rigid for part in _in_joints(motion, size)]
     return rigid, null_space(sparse.vstack(conditions), 6, _NONE), size
@@ -272,9 +272,7 @@ def _columns(order, count: int, size: int) -> sparse.csr_matrix:
     end = width
     for b, others, by_others, free in reversed(order):
         start = end - free.shape[1]
-        own = sparse.csr_matrix(free)
-        pad = [sparse.csr_matrix((size, start)), own, sparse.csr_matrix((size, width - end))]
-        total = sparse.hstack(pad, format="csr")
+        total = sparse.csr_matrix(free) @ sparse.eye(end - start, width, k=start, format="csr")
         if others:
             total = total + sparse.csr_matrix(by_others) @ sparse.vstack([found[o] for o in others])
         found[b], end = total.tocsr(), start
