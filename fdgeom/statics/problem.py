@@ -114,7 +114,7 @@ class EquilibriumProblem:
 
         self._set_rows()
         self._set_forms()
-        self._set_operations()
+        self._runs: dict[Operation, Run] = {}
         self._x = np.zeros(self._size)
 
     def _set_rows(self) -> None:
@@ -170,17 +170,6 @@ class EquilibriumProblem:
         #: The part of loads that change with the shape; None if no loads do.
         self.change_form = None if change.empty() else change
 
-    def _set_operations(self) -> None:
-        """The operations by which PETSc's iteration moves the configuration and its reference."""
-        increment = self.increment = Function(self.space, name="increment")
-        reference = tuple(Function(f.function_space()) for f in self.pose)
-        moved = zip(self.pose, R3xSO3.retract(reference, increment), strict=True)
-        pairs = zip(self.pose, reference, strict=True)
-        self._move = [Map(values=dict(moved))]
-        self._set_reference = [Copy(source=f, target=copy) for f, copy in pairs]
-        self._extrapolate = self.extrapolation(reference, increment)
-        self._runs: dict[Operation, Run] = {}
-
     def extrapolation(self, pose: Sequence[Expr], increment: Expr) -> list[Operation]:
         """The operations that extrapolate strain, ε(g) - ε₀ + B Δu, and stress linearly from a pose."""
         rod, test = self.rod, TestFunction(self.strain.function_space())
@@ -222,6 +211,26 @@ class EquilibriumProblem:
         return self.comm.allreduce(float(largest), op=MPI.MAX)
 
     # --- what is assembled, made when it is first needed ------------------------------------------
+    @cached_property
+    def _increment(self) -> Function:
+        return Function(self.space, name="increment")
+
+    @cached_property
+    def _operations(self) -> dict[str, list[Operation]]:
+        """The operations by which PETSc's iteration moves the configuration and its reference."""
+        increment = self._increment
+        reference = tuple(Function(f.function_space()) for f in self.pose)
+        moved = zip(self.pose, R3xSO3.retract(reference, increment), strict=True)
+        pairs = zip(self.pose, reference, strict=True)
+        return {
+            "move": [Map(values=dict(moved))],
+            "refer": [Copy(source=f, target=copy) for f, copy in pairs],
+            "extrapolate": self.extrapolation(reference, increment),
+        }
+
+    def _perform(self, *names: str) -> None:
+        perform([op for name in names for op in self._operations[name]], self._runs)
+
     @cached_property
     def _residual(self) -> VectorAssembly:
         return VectorAssembly(self.residual_form)
@@ -283,8 +292,8 @@ class EquilibriumProblem:
         whose size SNES's ``stol`` compares with.
         """
         self._x = self.values()
-        self.increment.dat.data_wo_with_halos[...] = 0.0
-        perform([*self._set_reference, *self._extrapolate], self._runs)
+        self._increment.dat.data_wo_with_halos[...] = 0.0
+        self._perform("refer", "extrapolate")
         return self._x.copy()
 
     def values(self) -> np.ndarray:
@@ -297,8 +306,8 @@ class EquilibriumProblem:
 
     def move(self, x: np.ndarray) -> None:
         """Go to the configuration and the multipliers of x."""
-        self.increment.dat.data_wo[...] = self.by_node(x - self._x)[:, :6]
-        perform(self._move, self._runs)
+        self._increment.dat.data_wo[...] = self.by_node(x - self._x)[:, :6]
+        self._perform("move")
         if self.multiplier is not None:
             self.multiplier.dat.data_wo[...] = self._stiffness * self.by_node(x)[:, 6:]
 
@@ -309,7 +318,7 @@ class EquilibriumProblem:
     def tangent(self, x: np.ndarray) -> PETSc.Mat:
         """Go to the configuration of x, make it the reference, and return the tangent there."""
         self.move(x)
-        perform([*self._extrapolate, *self._set_reference], self._runs)
+        self._perform("extrapolate", "refer")
         self._x = x.copy()
         matrix = self._matrix.assemble()
         first, _ = matrix.getOwnershipRange()
