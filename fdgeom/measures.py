@@ -73,8 +73,13 @@ def measure(name: str, mesh, points: int | None = None) -> ufl.Measure:
         For an unknown name, a missing, superfluous or impossible number of points, and a mesh that
         is not of intervals.
     """
-    rules = {"vertex": vertex, "midpoint": midpoint, "gauss": gauss, "gauss-lobatto": gauss_lobatto}
-    rule: Callable = rules[choice("name", name, rules)]
+    rules: dict[str, Callable[..., ufl.Measure]] = {
+        "vertex": vertex,
+        "midpoint": midpoint,
+        "gauss": gauss,
+        "gauss-lobatto": gauss_lobatto,
+    }
+    rule = rules[choice("name", name, rules)]
     if rule in (gauss, gauss_lobatto):
         return rule(mesh, points)
     if points is not None:
