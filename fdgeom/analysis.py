@@ -182,17 +182,11 @@ def _roots(scheme: AlphaScheme, W: np.ndarray, xi: float) -> tuple[np.ndarray, n
 
 
 def _product(*factors) -> np.ndarray:
-    """Coefficients, highest first, of the product of three linear factors (slope, values)."""
-    (a, p), (b, q), (c, r) = factors
-    one = np.ones_like(p * q * r)
-    return np.stack(
-        [
-            a * b * c * one,
-            a * b * r + a * q * c + p * b * c,
-            a * q * r + p * b * r + p * q * c,
-            p * q * r,
-        ]
-    )
+    """Coefficients, highest first, of the product of linear factors (slope, values)."""
+    found = [1.0]
+    for slope, values in factors:
+        found = [slope * a + values * b for a, b in zip([*found, 0], [0, *found], strict=True)]
+    return np.stack(np.broadcast_arrays(*found))
 
 
 def _principal(method: Method, Omega: ArrayLike, damping: float) -> np.ndarray:

@@ -17,8 +17,9 @@ _LOOK = 0.25
 _WORK = ("/tsfc/", "/loopy/", "/gem/")
 _COMPILER = ("/pyop2/compilation.py", "make_so")
 
-# Objects that have had their message in this process.
+# Objects that have had their message in this process, and whether a thread watches for the next.
 _said: set[str] = set()
+_watching = threading.Lock()
 
 #: Messages have the level INFO: ``logging.getLogger("fdgeom").setLevel("WARNING")`` silences them.
 logger = logging.getLogger("fdgeom")
@@ -29,44 +30,36 @@ def compiling(what: str) -> Iterator[None]:
     """Print one line on rank 0 if the body spends more than 3 s in a compiler on the forms of ``what``."""
     # Only time inside a compiler counts: kernels found on disk cause no message.
     quiet = MPI.COMM_WORLD.rank or logger.level > logging.INFO or what in _said
-    if quiet or _Watch.running:
+    if quiet or not _watching.acquire(blocking=False):
         yield
         return
-    watch = _Watch(what, threading.get_ident())
+    over = threading.Event()
+    watch = threading.Thread(
+        target=_watch,
+        args=(what, threading.get_ident(), over),
+        name="fdgeom: compiling",
+        daemon=True,
+    )
     watch.start()
     try:
         yield
     finally:
-        watch.stop()
+        over.set()
+        watch.join()
+        _watching.release()
 
 
-class _Watch(threading.Thread):
-    """Measures from a thread of its own how long another thread has been compiling."""
-
-    running = False
-
-    def __init__(self, what: str, watched: int) -> None:
-        super().__init__(name="fdgeom: compiling", daemon=True)
-        self._what, self._watched = what, watched
-        self._over = threading.Event()
-        _Watch.running = True
-
-    def run(self) -> None:
-        spent = 0.0
-        while not self._over.wait(_LOOK):
-            spent += _LOOK if _compiles(self._watched) else 0.0
-            if spent > PATIENCE:
-                _said.add(self._what)
-                _say(
-                    f"fdgeom: compiling the forms of {self._what}, which takes a while; later runs "
-                    "find them on disk"
-                )
-                return
-
-    def stop(self) -> None:
-        self._over.set()
-        self.join()
-        _Watch.running = False
+def _watch(what: str, thread: int, over: threading.Event) -> None:
+    """Measure how long another thread has been compiling, until that is over, or print the line."""
+    spent = 0.0
+    while spent <= PATIENCE:
+        if over.wait(_LOOK):
+            return
+        spent += _LOOK if _compiles(thread) else 0.0
+    _said.add(what)
+    _say(
+        f"fdgeom: compiling the forms of {what}, which takes a while; later runs find them on disk"
+    )
 
 
 def _compiles(thread: int) -> bool:

@@ -48,15 +48,14 @@ class StepFailed(RuntimeError):
         step: int,
         residual: float | None = None,
         remedy: str | None = None,
+        text: str | None = None,
     ) -> None:
         super().__init__(
-            f"step {step + 1} from t = {t:.8g} failed: {reason}. "
+            text
+            or f"step {step + 1} from t = {t:.8g} failed: {reason}. "
             f"The state is the one before this step; {remedy or _advice(step, residual)}."
         )
-        self.reason = reason
-        self.t = t
-        self.step = step
-        self.residual = residual
+        self.reason, self.t, self.step, self.residual = reason, t, step, residual
 
 
 class NotFinite(StepFailed):
@@ -66,14 +65,11 @@ class NotFinite(StepFailed):
     """
 
     def __init__(self, reason: str, *, t: float, step: int) -> None:
-        RuntimeError.__init__(
-            self,
+        text = (
             f"after step {step}, at t = {t:.8g}: {reason}. The state is left as it is; try a "
-            "smaller dt, or resume from a checkpoint.",
+            "smaller dt, or resume from a checkpoint."
         )
-        self.reason = reason
-        self.t = t
-        self.step = step
+        super().__init__(reason, t=t, step=step, text=text)
 
 
 class LoadStepFailed(StepFailed):
@@ -97,13 +93,12 @@ class LoadStepFailed(StepFailed):
             if free
             else remedy or "try more and smaller steps, or other solver_parameters"
         )
-        RuntimeError.__init__(
-            self,
+        text = (
             f"load step {step + 1} from the load factor {load:.8g} failed: {reason}. The "
-            f"configuration is the one before this step; {advice}.",
+            f"configuration is the one before this step; {advice}."
         )
-        self.reason, self.load, self.t, self.step = reason, load, load, step
-        self.residual, self.free = None, free
+        super().__init__(reason, t=load, step=step, text=text)
+        self.load, self.free = load, free
 
 
 def _advice(step: int, residual: float | None) -> str:

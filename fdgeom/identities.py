@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import ufl
 from firedrake import Constant, Form, Function
+from pyadjoint.tape import no_annotations
 from tsfc.ufl_utils import extract_firedrake_constants
 from ufl.algorithms import extract_coefficients, replace
 from ufl.algorithms.map_integrands import map_integrand_dags
@@ -13,7 +14,6 @@ from ufl.corealg.multifunction import MultiFunction
 
 from fdgeom.forms import is_real, simplify
 from fdgeom.operations.dependent import Sources, refresh
-from fdgeom.taping import off_the_tape
 
 # Agreement to round-off of sums over cells; what is wrong is off by orders of magnitude.
 TOLERANCE = 1e-11
@@ -35,7 +35,7 @@ class Identity:
     # both sides of each conditional count), the present ones ("present", and again when they have
     # changed), or "either". Where all tested states are outside its domain the defect is NaN: it
     # neither holds nor fails, and is tested again from the state of that time.
-    @off_the_tape
+    @no_annotations
     def __init__(
         self,
         state: Sequence[Function],
@@ -78,7 +78,7 @@ class Identity:
             self._ask()
         return self.fails
 
-    @off_the_tape
+    @no_annotations
     def _ask(self) -> None:
         refresh(*self._forms)
         if self._watched is not None:

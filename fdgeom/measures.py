@@ -13,9 +13,6 @@ from firedrake.mesh import MeshGeometry
 
 from fdgeom.validation import choice, instance, whole
 
-#: Names accepted by :func:`measure`, and whether they take a number of points.
-NAMES = {"vertex": False, "midpoint": False, "gauss": True, "gauss-lobatto": True}
-
 
 def check_interval(mesh, argument: str = "mesh"):
     """Return ``mesh`` if it consists of intervals on a line; raise otherwise."""
@@ -76,16 +73,18 @@ def measure(name: str, mesh, points: int | None = None) -> ufl.Measure:
         For an unknown name, a missing, superfluous or impossible number of points, and a mesh that
         is not of intervals.
     """
-    choice("name", name, NAMES)
-    if not NAMES[name] and points is not None:
-        raise ValueError(f"points has no meaning for {name!r}: leave it out")
-    rule: dict[str, Callable] = {
+    rules: dict[str, Callable[..., ufl.Measure]] = {
         "vertex": vertex,
         "midpoint": midpoint,
         "gauss": gauss,
         "gauss-lobatto": gauss_lobatto,
     }
-    return rule[name](mesh, points) if NAMES[name] else rule[name](mesh)
+    rule = rules[choice("name", name, rules)]
+    if rule in (gauss, gauss_lobatto):
+        return rule(mesh, points)
+    if points is not None:
+        raise ValueError(f"points has no meaning for {name!r}: leave it out")
+    return rule(mesh)
 
 
 def cell_length(mesh) -> ufl.core.expr.Expr:

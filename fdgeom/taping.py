@@ -84,17 +84,6 @@ def not_taped(method: _Method) -> _Method:
     return cast(_Method, guarded)
 
 
-def off_the_tape(method: _Method) -> _Method:
-    """Decorator of a method that leaves the user's Functions unchanged, and is not recorded."""
-
-    @wraps(method)
-    def unrecorded(*args, **kwargs) -> Any:
-        with stop_annotating():
-            return method(*args, **kwargs)
-
-    return cast(_Method, unrecorded)
-
-
 class OffTape:
     """Base of classes whose constructors are not recorded on the tape, derived classes included.
 

@@ -63,6 +63,6 @@ def test_loggers_say_it_and_may_be_silenced(caplog, monkeypatch):
     module._say("a line")
     assert caplog.messages == ["a line"]
     monkeypatch.setattr(module.logger, "level", 30)
-    monkeypatch.setattr(module, "_Watch", None)  # not even looked at
+    monkeypatch.setattr(module, "_watching", None)  # not even looked at
     with compiling("RATTLE"):
         pass

@@ -45,10 +45,7 @@ class Checkpoint(Described):
     ValueError.
     """
 
-    _shown = (
-        "path",
-        "every",
-    )
+    _shown = ("path", "every")
 
     #: The writer of the file when this run last read it, "" if there was no file; None before.
     _writer: str | None = None

@@ -5,7 +5,7 @@ import os
 import re
 import warnings
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -286,10 +286,12 @@ class CSVFile(Described):
                 return False
             if first != columns:
                 raise ValueError(f"append: the file has the columns {first}, this run {columns}")
-            begin, size = file.tell(), file.seek(0, os.SEEK_END)
-            end = _first_row(file, begin, size, lambda row: _is_before(row, step, len(columns)))
-            if end < size:
-                file.truncate(end)
+            end = file.tell()
+            for row in file:
+                if not _is_before(row, step, len(columns)):
+                    file.truncate(end)
+                    break
+                end += len(row)
         return True
 
     def close(self) -> None:
@@ -306,24 +308,3 @@ def _is_before(row: bytes, step: int, width: int) -> bool:
         return row.endswith(b"\n") and len(values) == width and int(values[1]) < step
     except ValueError:
         return False
-
-
-def _first_row(file, begin: int, end: int, keep: Callable[[bytes], bool]) -> int:
-    """The place of the first row that `keep` refuses, found by bisection of the file."""
-    # Rows that start before `low` are kept, those that start at `high` or later are not.
-    low, high = begin, end
-    while low < high:
-        middle = (low + high) // 2
-        file.seek(max(middle - 1, begin))
-        if middle > begin:
-            file.readline()
-        start = file.tell()
-        if start >= high:
-            high = middle
-            continue
-        row = file.readline()
-        if keep(row):
-            low = file.tell()
-        else:
-            high = start
-    return low

@@ -213,10 +213,7 @@ class Probe(Described):
         A point of the mesh: for a beam, the arc length.
     """
 
-    _shown = (
-        "name",
-        "point",
-    )
+    _shown = ("name", "point")
 
     def __init__(
         self, name: str, function: Function | ufl.core.expr.Expr, point: float | Sequence[float]

@@ -2,19 +2,18 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 
 import numpy as np
 
 from fdgeom.files import as_path
+from fdgeom.systems.system import PARTS
 from fdgeom.validation import instance, whole
 
 from .history import History
 from .snapshots import Snapshots
 from .space import space_axes, trim
 from .units import check_units, labelled
-
-#: Parts of the energy in a history.
-ENERGY_PARTS = ("kinetic_energy", "potential_energy", "load_potential")
 
 # Each with its own dash or marker: told apart in print without colour.
 STYLES = (
@@ -66,19 +65,19 @@ def plot_energy(
     """
     instance("history", history, History, "a History as run(...) returns it")
     if names is None:
-        parts = [n for n in history.names if n in ENERGY_PARTS and not deviation]
+        parts = [n for n in history.names if n in PARTS and not deviation]
         names = ["energy", *parts]
     ax = _axes(ax, history, names, "Energy()")
     units = check_units(history.units if units is None else units, history.names)
-    for name, style in zip(names, _styles(len(names)), strict=True):
+    curves = []
+    for name in names:
         values = history[name]
         if deviation:
             values = (values - values[0]) / (abs(values[0]) or 1.0)
-        label = "total energy" if name == "energy" else name.replace("_", " ")
-        ax.plot(history.t, values, label=label, **style)
+        curves.append(("total energy" if name == "energy" else name.replace("_", " "), values))
     quantity = labelled("energy", units.get("energy"))
     ax.set_ylabel("relative energy deviation" if deviation else quantity)
-    return _finish(ax, title, legend=len(names) > 1, unit=units.get("time"))
+    return _draw(ax, history.t, curves, title, units.get("time"))
 
 
 def plot_momentum(
@@ -121,17 +120,15 @@ def plot_momentum(
     for name in names:
         values = history[name].reshape(len(history), -1)
         values = values - values[0] if deviation else values
-        suffixes = [f", {'xyz'[i]}" for i in range(3)] if values.shape[1] == 3 else [""]
-        if len(suffixes) != values.shape[1]:
-            suffixes = [f", {i}" for i in range(values.shape[1])]
+        count = values.shape[1]
+        axes = "xyz" if count == 3 else range(count)
+        suffixes = [f", {axis}" for axis in axes] if count > 1 else [""]
         label, unit = name.replace("_", " "), units.get(name) if several else None
         curves += [(labelled(label + s, unit), v) for s, v in zip(suffixes, values.T, strict=True)]
-    for (label, values), style in zip(curves, _styles(len(curves)), strict=True):
-        ax.plot(history.t, values, label=label, **style)
     words = names[0].replace("_", " ") if len(names) == 1 else "momentum"
     unit = None if several else units.get(names[0])
     ax.set_ylabel(labelled(f"{words} deviation" if deviation else words, unit))
-    return _finish(ax, title, legend=len(curves) > 1, unit=units.get("time"))
+    return _draw(ax, history.t, curves, title, units.get("time"))
 
 
 def plot_system(system, ax=None, *, title: str | None = None, units=None):
@@ -273,10 +270,6 @@ def animate(
     pyplot.close(figure)
 
 
-def _styles(count: int) -> list[dict]:
-    return [STYLES[i % len(STYLES)] | {"markevery": 0.1, "markersize": 4} for i in range(count)]
-
-
 def _axes(ax, history: History, names: Sequence[str], monitor: str):
     if isinstance(names, str):
         raise TypeError(f"names must be a sequence of recorded names, such as [{names!r}]")
@@ -289,11 +282,14 @@ def _axes(ax, history: History, names: Sequence[str], monitor: str):
     return ax or _pyplot().subplots(figsize=(7, 4), layout="constrained")[1]
 
 
-def _finish(ax, title: str | None, legend: bool, unit: str | None):
+def _draw(ax, times, curves: Sequence[tuple], title: str | None, unit: str | None):
+    """Draw named curves over time."""
+    for (label, values), style in zip(curves, cycle(STYLES), strict=False):
+        ax.plot(times, values, label=label, markevery=0.1, markersize=4, **style)
     ax.set_xlabel(labelled("time t", unit))
     ax.grid(alpha=0.3)
     ax.margins(x=0)
-    if legend:
+    if len(curves) > 1:
         ax.legend()
     if title is not None:
         ax.set_title(title)

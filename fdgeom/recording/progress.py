@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Callable
 
 from firedrake import ProgressBar
 
@@ -31,32 +32,25 @@ class Progress:
 
 
 class Pace:
-    """Number of steps that a stepper takes at once, on all ranks alike: about a second of work, measured by
-    the context manager, or, if it is not bounded, all that are wanted.
+    """Takes as many steps at once as are about a second of work, on all ranks alike, or, if it is not
+    bounded, all that are wanted.
     """
 
     # Compiled steppers fuse steps; the bound keeps the bar moving and Ctrl-C heard.
-
-    def __init__(self, comm, seconds: float = 1.0, *, bounded: bool = True) -> None:
+    def __init__(self, comm, *, bounded: bool) -> None:
         self.comm = comm
-        self.seconds = seconds
         self.limit = 100 if bounded else None
 
-    def piece(self, most: int) -> int:
-        """Number of steps to take at once, at most `most`."""
-        self._steps = most if self.limit is None else min(most, self.limit)
-        return self._steps
-
-    def __enter__(self) -> "Pace":
-        self._start = time.perf_counter()
-        return self
-
-    def __exit__(self, exc_type: type | None, *exc_info: object) -> None:
-        if exc_type is not None or self.limit is None:
-            return
-        elapsed = max(time.perf_counter() - self._start, 1e-9)
+    def run(self, most: int, advance: Callable[[int], None]) -> int:
+        """Take at most ``most`` steps by ``advance``; returns their number."""
+        if self.limit is None:
+            advance(most)
+            return most
+        steps, start = min(most, self.limit), time.perf_counter()
+        advance(steps)
+        elapsed = max(time.perf_counter() - start, 1e-9)
         # Grow by no more than a factor of ten: a short piece is timed badly.
-        limit = int(min(self._steps * self.seconds / elapsed, 10 * self.limit))
-        self.limit = max(1, limit)
+        self.limit = max(1, int(min(steps / elapsed, 10 * self.limit)))
         if self.comm.size > 1:
             self.limit = self.comm.bcast(self.limit)
+        return steps

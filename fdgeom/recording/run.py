@@ -147,9 +147,7 @@ def run(
                 if step == last:
                     break
                 most = min(rhythm.next(step) for rhythm in rhythms) - step
-                piece = pace.piece(1 if bound.stepwise else most)
-                with pace:
-                    stepper.advance(piece)
+                piece = pace.run(1 if bound.stepwise else most, stepper.advance)
                 with stop_annotating():
                     bound.step()
                 if stepper.steps != step + piece:

@@ -90,21 +90,57 @@ class Snapshots(Described):
         self.obstacles: list[np.ndarray] = []
         self.obstacle_triangles = np.zeros((0, 3), dtype=int)
         self.axis, self.closed = 0, False
-        #: A _ShapeReader, after `open`.
-        self._reader: Any = None
+        #: The system whose shapes are saved, after `open`.
+        self._system: Any = None
 
     def open(self, stepper) -> None:
         """Find the order of the nodes; TypeError when the system has no curve in space."""
         self._begin(stepper.system)
 
     def _begin(self, system) -> None:
-        self._reader = reader = _ShapeReader(system, self.fields)
-        self.closed, self.axis = reader.closed, reader.axis
-        self.parts, self.outlines = reader.parts, reader.outlines
-        self.marks, self.loaded = marks_of(system), reader.arrows.nodes
+        position = system.output_coordinates()
+        if position is None:
+            raise TypeError(
+                f"Snapshots needs a system with output_coordinates(), and "
+                f"{type(system).__name__} has none"
+            )
+        self.closed = system.mesh.coordinates.function_space().finat_element.is_dg()
+        element = position.function_space().ufl_element().sub_elements[0]
+        self._order, s = _sorted(system.mesh, element)
+        if s is not None:
+            self.s = s
+        beams = system.drawn_beams()
+        counts = [
+            f.function_space().dim() // 3 for f in [beam.position for beam in beams] or [position]
+        ]
+        # First and last node of each beam: joints lie between them.
+        self.parts = list(pairwise(np.cumsum([0, *counts]).tolist()))
+        self.axis = beams[0].section.axis if beams else 0
+        self.outlines = [outline_of(beam.section) for beam in beams]
+        self._arrows, self._obstacles = Arrows(beams), Obstacles(system)
+        self.marks, self.loaded = marks_of(system), self._arrows.nodes
         self.gravity = gravity_of(system)
-        if reader.s is not None:
-            self.s = reader.s
+        self._followed = self._follow(system, element) if self.fields else {}
+        self._system = system
+
+    def _follow(self, system, element) -> dict:
+        """Functions of the fields, a value between two nodes each, with what updates them."""
+        known = system.output_fields()
+        energy = system.strain_energy_density()
+        if energy is not None:
+            known = known | {"strain_energy": energy}
+        segments = finat.ufl.FiniteElement(
+            "DG", system.mesh.ufl_cell(), element.degree() - 1, variant="equispaced"
+        )
+        self._segments, _ = _sorted(system.mesh, segments, system.output_cells())
+        found = {}
+        for name in self.fields:
+            if name not in known:
+                raise ValueError(f"fields: unknown '{name}'; known are {', '.join(known)}")
+            value = known[name]
+            length = ufl.sqrt(ufl.dot(value, value)) if value.ufl_shape else value
+            found[name] = following(length, segments, system.mesh)
+        return found
 
     def write(self, stepper) -> None:
         """Save one snapshot at the stepper's time."""
@@ -120,20 +156,28 @@ class Snapshots(Described):
         t : float
             Time, or another parameter, such as a load.
         """
-        if self._reader is None or self._reader.system is not system:
+        if self._system is not system:
             self._begin(system)
         self._append(t)
 
     def _append(self, t: float) -> None:
-        shape = self._reader.read()
+        system = self._system
+        # Rods in configuration form bring their fields up to date when they are asked to.
+        system.refresh_output()
+        orientation = system.output_orientation()
+        position = self.nodal(system.output_coordinates())
+        orientation = None if orientation is None else self.nodal(orientation)
+        values: dict[str, Any] = {}
+        for name, (function, update) in self._followed.items():
+            update()
+            values[name] = _gathered(function, self._segments)
+        forces = self._arrows.read()
         self.times.append(float(t))
-        if shape is None:
+        if position is None:
             return
-        position, orientation, values, forces = shape
         self.forces.append(forces)
-        obstacles = self._reader.obstacles
-        if obstacles.move or not self.obstacles:
-            points, self.obstacle_triangles = obstacles.read(position, t)
+        if self._obstacles.move or not self.obstacles:
+            points, self.obstacle_triangles = self._obstacles.read(position, t)
             self.obstacles.append(points)
         self.positions.append(position)
         if orientation is not None:
@@ -143,7 +187,8 @@ class Snapshots(Described):
 
     def nodal(self, function: Function) -> np.ndarray | None:
         """Values of a function at the nodes of the shapes; None on ranks other than 0."""
-        return self._reader.nodal(function)
+        # Behind the nodes of the beams come those of the ground, in joints.
+        return _gathered(function, self._order, self.parts[-1][1])
 
     def close(self) -> None:
         """Do nothing."""
@@ -163,32 +208,29 @@ class Snapshots(Described):
         path = as_path("path", path, ".npz")
         if not self.positions:
             return
+        outlines = [
+            np.pad(o, ((0, 0), (0, 1)), constant_values=k) for k, o in enumerate(self.outlines)
+        ]
         arrays: dict[str, Any] = {
             "times": np.array(self.times),
             "s": self.s,
             "parts": np.array(self.parts),
-            "outlines": np.concatenate(
-                [np.zeros((0, 4))]
-                + [
-                    np.pad(o, ((0, 0), (0, 1)), constant_values=k)
-                    for k, o in enumerate(self.outlines)
-                ]
-            ),
+            "outlines": np.concatenate([np.zeros((0, 4)), *outlines]),
             "marks": np.array([mark.numbers() for mark in self.marks]).reshape(-1, 6),
             "loaded": np.array(self.loaded, dtype=int),
-            "forces": np.array(self.forces, dtype=np.float32).reshape(
+            "forces": np.array(self.forces, np.float32).reshape(
                 len(self.times), len(self.loaded), 3
             ),
             "gravity": self.gravity,
             "axis": self.axis,
             "closed": self.closed,
-            "positions": np.array(self.positions, dtype=np.float32),
-            "orientations": np.array(self.orientations, dtype=np.float32),
+            "positions": np.array(self.positions, np.float32),
+            "orientations": np.array(self.orientations, np.float32),
         }
         if self.obstacle_triangles.size:
-            arrays["obstacles"] = np.array(self.obstacles, dtype=np.float32)
+            arrays["obstacles"] = np.array(self.obstacles, np.float32)
             arrays["obstacle triangles"] = self.obstacle_triangles
-        arrays |= {f"field {n}": np.array(v, dtype=np.float32) for n, v in self.values.items()}
+        arrays |= {f"field {n}": np.array(v, np.float32) for n, v in self.values.items()}
         with writing(path):
             np.savez_compressed(path, **arrays)
 
@@ -284,86 +326,20 @@ def _completed(arrays: dict[str, np.ndarray], number: int) -> dict[str, np.ndarr
     }
 
 
-class _ShapeReader:
-    """Reads the nodes of a system in order along it, their directors, and fields between them."""
+def _gathered(function: Function, order, last: int | None = None) -> np.ndarray | None:
+    gathered = function.function_space().comm.gather(function.dat.data_ro.copy())
+    return None if gathered is None else np.concatenate(gathered)[order][:last]
 
-    def __init__(self, system, fields) -> None:
-        position = system.output_coordinates()
-        if position is None:
-            raise TypeError(
-                f"Snapshots needs a system with output_coordinates(), and "
-                f"{type(system).__name__} has none"
-            )
-        self.system, self._comm = system, system.mesh.comm
-        self.closed = system.mesh.coordinates.function_space().finat_element.is_dg()
-        element = position.function_space().ufl_element().sub_elements[0]
-        self._order, self.s = self._sorted(element)
-        beams = system.drawn_beams()
-        counts = [
-            f.function_space().dim() // 3 for f in [beam.position for beam in beams] or [position]
-        ]
-        # First and last node of each beam: joints lie between them.
-        self.parts = list(pairwise(np.cumsum([0, *counts]).tolist()))
-        self.axis = beams[0].section.axis if beams else 0
-        self.outlines = [outline_of(beam.section) for beam in beams]
-        self.arrows, self.obstacles = Arrows(beams), Obstacles(system)
-        self._orientation = system.output_orientation()
-        self._fields = self._follow(fields, element) if fields else {}
 
-    def read(self):
-        """Present positions, orientations, values of fields and forces; None on ranks other than 0."""
-        # Rods in configuration form bring their fields up to date when they are asked to.
-        self.system.refresh_output()
-        turned = self._orientation
-        position = self.nodal(self.system.output_coordinates())
-        turned = None if turned is None else self.nodal(turned)
-        values = {}
-        for name, (function, update) in self._fields.items():
-            update()
-            values[name] = self._gather(function, self._segments)
-        forces = self.arrows.read()
-        return None if position is None else (position, turned, values, forces)
-
-    def nodal(self, function: Function) -> np.ndarray | None:
-        """Values at the nodes of the parts; None on ranks other than 0."""
-        # Behind the nodes of the beams come those of the ground, in joints.
-        return self._gather(function, self._order, self.parts[-1][1])
-
-    def _gather(self, function: Function, order, last: int | None = None) -> np.ndarray | None:
-        gathered = self._comm.gather(function.dat.data_ro.copy())
-        return None if gathered is None else np.concatenate(gathered)[order][:last]
-
-    def _sorted(self, element, drawn=None) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """The order of an element's nodes along the mesh, in the cells that are drawn, and where they are."""
-        space = FunctionSpace(self.system.mesh, element)
-        there = (
-            Function(space).interpolate(SpatialCoordinate(self.system.mesh)[0]).dat.data_ro.copy()
-        )
-        if drawn is not None:
-            there[space.cell_node_map().values[~drawn]] = np.inf
-        gathered = self._comm.gather(there)
-        if gathered is None:
-            return None, None
-        s = np.concatenate(gathered)
-        order = np.argsort(s, kind="stable")[: np.isfinite(s).sum()]
-        return order, s[order]
-
-    def _follow(self, names, element) -> dict:
-        """Functions of the named fields, a value between two nodes each, with what updates them."""
-        system = self.system
-        known = system.output_fields()
-        energy = system.strain_energy_density()
-        if energy is not None:
-            known = known | {"strain_energy": energy}
-        segments = finat.ufl.FiniteElement(
-            "DG", system.mesh.ufl_cell(), element.degree() - 1, variant="equispaced"
-        )
-        self._segments, _ = self._sorted(segments, system.output_cells())
-        found = {}
-        for name in names:
-            if name not in known:
-                raise ValueError(f"fields: unknown '{name}'; known are {', '.join(known)}")
-            value = known[name]
-            length = ufl.sqrt(ufl.dot(value, value)) if value.ufl_shape else value
-            found[name] = following(length, segments, system.mesh)
-        return found
+def _sorted(mesh, element, drawn=None) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """The order of an element's nodes along the mesh, in the cells that are drawn, and where they are."""
+    space = FunctionSpace(mesh, element)
+    there = Function(space).interpolate(SpatialCoordinate(mesh)[0]).dat.data_ro.copy()
+    if drawn is not None:
+        there[space.cell_node_map().values[~drawn]] = np.inf
+    gathered = mesh.comm.gather(there)
+    if gathered is None:
+        return None, None
+    s = np.concatenate(gathered)
+    order = np.argsort(s, kind="stable")[: np.isfinite(s).sum()]
+    return order, s[order]

@@ -60,11 +60,7 @@ class VTKOutput(Described):
     both are exact.
     """
 
-    _shown = (
-        "path",
-        "every",
-        "fields",
-    )
+    _shown = ("path", "every", "fields")
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ modes. The forms are those of the beam's or the assembly's motion.
 - `equilibrium`: the class `StaticEquilibrium`; `problem`: its equations; `iterations`: Newton's method, in
   compiled code (`compiled`) or by SNES (`newton`); `path`: arc length, limit and bifurcation points;
 - `stability`, `modes`, `pencil`: eigenvalues of the stiffness, vibrations, and their matrices;
-- `rigid_motions`, `resultants`, `sensitivities`: what is not held, forces, derivatives.
+- `rigid_motions`, `sensitivities`: what is not held, derivatives.
 """
 
 from fdgeom.statics.equilibrium import StaticEquilibrium

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 import ufl
-from firedrake import Constant, Function, TestFunction
+from firedrake import Constant, Function
 from ufl import replace
 
 from fdgeom.compile.chain import Update
@@ -15,11 +15,10 @@ from fdgeom.errors import SolveFailed
 from fdgeom.execution import Numerics
 from fdgeom.execution.compiled_or_petsc import Fallbacks
 from fdgeom.lie.groups import R3xSO3
-from fdgeom.operations import Assemble, ConvergenceTest, Map, Operation, Prescribed, Reason
-from fdgeom.statics.linear_algebra import nearest
+from fdgeom.operations import ConvergenceTest, Map, Operation, Prescribed, Reason
 from fdgeom.statics.newton import GroupNewton
 from fdgeom.statics.problem import EquilibriumProblem
-from fdgeom.statics.stability import Stability, Tangent, oriented
+from fdgeom.statics.stability import CompiledStability, Tangent
 
 # Right-hand sides of the equations for an update: minus the residual with the increments of held nodes,
 # the loads, given forces.
@@ -158,17 +157,11 @@ def _is_near(step: float, before: float, size: float, old: bool) -> bool:
 
 def _moves(problem: EquilibriumProblem) -> list[Operation]:
     """The operations that extrapolate strain and stress by the update, and move the configuration."""
-    pose, update, rod = problem.pose, problem.unknown, problem.rod
-    test = TestFunction(problem.strain.function_space())
-    strain = rod.elastic_strain(pose) + rod.strain_rate(pose, update.vector)
+    pose, update = problem.pose, problem.unknown
     moved = dict(zip(pose, R3xSO3.retract(pose, update.vector), strict=True))
     if problem.multiplier is not None:
         moved[problem.multiplier] = problem.multiplier + problem.scale * update.multiplier
-    return [
-        Assemble(work=rod.cells.values(strain, test), by={test: problem.strain}),
-        Map(values={problem.stress: rod.law.stress(problem.strain, rod.stiffness)}),
-        Map(values=moved),
-    ]
+    return [*problem.extrapolation(pose, update.vector), Map(values=moved)]
 
 
 def _equations(problem: EquilibriumProblem, sides: Constant, forces: Function) -> list[Operation]:
@@ -226,7 +219,7 @@ class CompiledPath:
     ) -> None:
         self._problem, self._newton, self._through_petsc = problem, newton, through_petsc
         self._fallbacks = fallbacks
-        self._stability: Callable[[], Stability] = self._of_matrix
+        self._stability: Callable[[], Tangent | CompiledStability] = self._of_matrix
         self.solves = self.newton_iterations = 0
 
     def solve(
@@ -295,44 +288,15 @@ class CompiledPath:
                 return petsc.tangent_of_path(normal, slope)
         dload = 1.0 / (slope + self._dot(normal, z))
         self._stability = self._of_matrix
-        if not problem.loads_turn and problem.comm.size == 1:
+        if problem.change_form is None and problem.comm.size == 1:
             # A condition with its multiplier adds one negative eigenvalue and a positive one.
-            negative = newton.report.negative - problem.number_of_conditions
+            negative = newton.report.negative - int(problem.conditions.sum())
             self._stability = lambda: CompiledStability(problem, newton, negative)
         return dload * z, dload
 
-    def stability(self) -> Stability:
+    def stability(self) -> Tangent | CompiledStability:
         """Stability at the point whose direction was computed last."""
         return self._stability()
 
     def _of_matrix(self) -> Tangent:
         return Tangent(self._problem, self._problem.tangent(self._problem.start()))
-
-
-class CompiledStability:
-    """The stability of a symmetric stiffness, as `Tangent`, by the factors of its compiled elimination.
-
-    The signs of the eigenvalues of all eliminated blocks are those of the whole (Sylvester,
-    Haynsworth).
-    """
-
-    symmetric = True
-
-    def __init__(self, problem: EquilibriumProblem, newton: CompiledNewton, negative: int) -> None:
-        self._problem, self._newton, self.negative = problem, newton, negative
-
-    def nearest(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """The eigenvalues nearest to zero, and their vectors φ (all free), φ·W φ = 1."""
-        free, weights = self._problem.free, self._problem.weights
-        root = np.sqrt(weights[free])
-
-        def inverse(x: np.ndarray) -> np.ndarray:
-            b = np.zeros(len(weights))
-            b[free] = root * x
-            found = self._newton.by_forces(b)
-            if found is None:
-                raise SolveFailed("the tangent stiffness is singular")
-            return root * found[free]
-
-        values, vectors = nearest(inverse, len(root), number, 0.0)
-        return values, oriented(vectors / root[:, None], root)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,16 +11,17 @@ from pyadjoint.tape import annotate_tape, stop_annotating
 
 from fdgeom import citations
 from fdgeom.beams.beam import Beam
+from fdgeom.beams.forces import Forces, StressResultants, from_space
 from fdgeom.build_message import compiling
 from fdgeom.data import Number, Snapshot
 from fdgeom.errors import LoadStepFailed, SolveFailed
+from fdgeom.execution import VectorAssembly
 from fdgeom.execution.options import check_parameters
 from fdgeom.execution.petsc_messages import STATICS
 from fdgeom.messages import format_value
 from fdgeom.statics.iterations import Iterations
 from fdgeom.statics.path import EquilibriumPath, SingularPoint
 from fdgeom.statics.problem import EquilibriumProblem, LoadProgram, motion_of
-from fdgeom.statics.resultants import Resultants
 from fdgeom.statics.rigid_motions import free_motion, is_singular
 from fdgeom.taping import OffTape, not_taped
 from fdgeom.validation import NotCopied, number, whole
@@ -113,12 +114,14 @@ class StaticEquilibrium(OffTape, NotCopied):
             self._motion.constraint.check_position()
         self._check_held()
         self._problem = EquilibriumProblem(self._motion)
-        self._resultants = Resultants(self._problem)
+        self._stresses: dict[Beam, VectorAssembly] = {}
+        self._resultants: dict[Beam, StressResultants] = {}
         self._time = Number(self._motion.time)
         #: The configurations before steps, by the halvings that are left.
         self._before: dict[int, Snapshot] = {}
         self._checked = False
         self._iterations = Iterations(self._problem, given, prefix, compiled)
+        self._path = EquilibriumPath(self._problem, self._iterations)
 
     def _check_held(self) -> None:
         if sum(len(hold.components) for hold in self._motion.holds) >= 3:
@@ -193,8 +196,7 @@ class StaticEquilibrium(OffTape, NotCopied):
             self._put_on_tape(program)
         else:
             self._go(program)
-        if self._iterations.has_path:
-            self._iterations.path.direction = None
+        self._path.direction = None
 
     # Derivatives are imported where they are needed.
     def _put_on_tape(self, program: LoadProgram) -> None:
@@ -213,12 +215,13 @@ class StaticEquilibrium(OffTape, NotCopied):
         if program.point is not None:
             program.point.stand()
         start, begin, steps = self.load, self._time.value, program.steps
-        # Forms are compiled for the first one.
-        with nullcontext() if self.solver_stats()["solves"] else compiling("StaticEquilibrium"):
-            for k in range(1, steps + 1):
-                load = start + (program.load - start) * k / steps
-                time = begin + (program.time - begin) * k / steps
-                self._take(partial(self._load_step, load, time, program.halvings), k)
+
+        def step(k: int) -> None:
+            load = start + (program.load - start) * k / steps
+            time = begin + (program.time - begin) * k / steps
+            self._load_step(load, time, program.halvings)
+
+        self._run_steps(step, steps, known=bool(self.solver_stats()["solves"]))
 
     def _load_step(self, load: float, time: float, halvings: int) -> None:
         start, begin = self.load, self._time.value
@@ -301,7 +304,7 @@ class StaticEquilibrium(OffTape, NotCopied):
         if not self._problem.is_loaded:
             what = "an assembly" if self._motion is self.beam else "a beam"
             raise ValueError(f"loads: {what} without loads has no path to follow; give it loads")
-        self._along(lambda path: path.step(step, load_step), steps)
+        self._along(lambda k: self._path.step(step, load_step), steps)
         return self.load
 
     def switch(self, step: float, *, point: SingularPoint | None = None, mode: int = 0) -> float:
@@ -342,26 +345,25 @@ class StaticEquilibrium(OffTape, NotCopied):
         if not isinstance(point, SingularPoint) or point.kind != "bifurcation":
             raise ValueError(f"point must be a bifurcation of this path, not {format_value(point)}")
         whole("mode", mode, least=0, most=point.multiplicity - 1)
-        self._along(lambda path: path.leave(point, mode, step), 1)
+        self._along(lambda k: self._path.leave(point, mode, step), 1)
         return self.load
 
     @property
     def points(self) -> tuple[SingularPoint, ...]:
         """Limits and bifurcations that `follow` has passed, in this order."""
-        return tuple(self._iterations.path.points) if self._iterations.has_path else ()
+        return tuple(self._path.points)
 
-    def _along(self, action: Callable[[EquilibriumPath], None], steps: int) -> None:
+    def _along(self, action: Callable[[int], None], steps: int) -> None:
         if not annotate_tape():
-            self._steps_along(action, steps)
+            self._run_steps(action, steps, known=self._path.direction is not None)
             return
-        begin, time = self.load, self._time.value
-        direction = self._iterations.path.direction if self._iterations.has_path else None
+        begin, time, direction = self.load, self._time.value, self._path.direction
         with stop_annotating():
             point = self._replay.point()
-            self._steps_along(action, steps)
+            self._run_steps(action, steps, known=direction is not None)
             point.reach()
-        if self._iterations.path.at_limit:
-            self._problem.load, self._iterations.path.direction = begin, direction
+        if self._path.at_limit:
+            self._problem.load, self._path.direction = begin, direction
             raise NotImplementedError(
                 "StaticEquilibrium.follow() has reached a limit point of the load, where the equilibrium "
                 "has no derivatives by the load. The beam is again at the start of this call: take "
@@ -369,30 +371,26 @@ class StaticEquilibrium(OffTape, NotCopied):
             )
         self._put_on_tape(LoadProgram(self.load, 1, time, 0, point))
 
-    def _steps_along(self, action: Callable[[EquilibriumPath], None], steps: int) -> None:
+    def _run_steps(self, step: Callable[[int], None], steps: int, *, known: bool) -> None:
+        """Take steps; unless the forms are known, they are compiled for the first one."""
         for k in range(1, steps + 1):
-            # Forms are compiled for the first step.
-            known = self._iterations.has_path
-            with nullcontext() if known else compiling("StaticEquilibrium"):
-                self._take(lambda: action(self._iterations.path), k)
+            with nullcontext() if known or k > 1 else compiling("StaticEquilibrium"):
+                self._run_step(step, k)
 
     @STATICS
-    def _take(self, action: Callable[[], None], k: int) -> None:
-        load, time = self.load, self._time.value
+    def _run_step(self, step: Callable[[int], None], k: int) -> None:
+        load, time, path = self.load, self._time.value, self._path
         self._motion.read_poses()
-        path = self._iterations.path if self._iterations.has_path else None
-        before = None if path is None else (path.direction, list(path.points))
+        direction, points = path.direction, list(path.points)
         self._problem.snapshot.take()
         try:
             self._check_start()
-            action()
+            step(k)
         except SolveFailed as failure:
             self._problem.snapshot.restore()
             self._problem.load = load
             self._motion.set_time(time)
-            if self._iterations.has_path:
-                path = self._iterations.path
-                path.direction, path.points = before or (None, [])
+            path.direction, path.points = direction, points
             free = free_motion(self._motion)
             raise LoadStepFailed(
                 str(failure), load=load, step=k - 1, free=free, remedy=failure.remedy
@@ -422,7 +420,7 @@ class StaticEquilibrium(OffTape, NotCopied):
         each beam, as `Assembly.reactions`. For joints to the ground use :meth:`force`.
         """
         self._motion.read_poses()
-        found = self._motion.reactions_of(self._resultants.forces)
+        found = self._motion.reactions_of(self._forces)
         if self._motion is self.beam:
             return found
         return {"left": (np.zeros(3), np.zeros(3)), "right": (np.zeros(3), np.zeros(3))} | found
@@ -439,13 +437,13 @@ class StaticEquilibrium(OffTape, NotCopied):
             The place that the force acts on.
         """
         self._motion.read_poses()
-        return self._motion.exerted(joint, side, self._resultants.forces)[3:]
+        return self._motion.exerted(joint, side, self._forces)[3:]
 
     @not_taped
     def moment(self, joint: "Joint", side: str = "second") -> np.ndarray:
         """Moment (3, in space, about the node) of a joint on one of its places; see :meth:`force`."""
         self._motion.read_poses()
-        return self._motion.exerted(joint, side, self._resultants.forces)[:3]
+        return self._motion.exerted(joint, side, self._forces)[:3]
 
     @not_taped
     def stress(self) -> Function | tuple[Function, ...]:
@@ -453,7 +451,7 @@ class StaticEquilibrium(OffTape, NotCopied):
 
         For an assembly a field for each of its beams.
         """
-        found = tuple(map(self._resultants.stress, self._motion.members))
+        found = tuple(map(self._stress_of, self._motion.members))
         return found if self._motion is self.beam else found[0]
 
     def stress_at(self, s, beam: Beam | None = None) -> np.ndarray:
@@ -461,7 +459,31 @@ class StaticEquilibrium(OffTape, NotCopied):
 
         ``beam`` selects a beam of an assembly.
         """
-        return self._resultants.stress_at(s, beam)
+        members = self._motion.members
+        beam = members[0] if beam is None and len(members) == 1 else beam
+        if beam is None or not any(beam is other for other in members):
+            raise ValueError("beam must be one of the beams of this equilibrium")
+        if beam not in self._resultants:
+            self._resultants[beam] = StressResultants(beam)
+        return self._resultants[beam].of(self._stress_of(beam), s)
+
+    def _stress_of(self, beam: Beam) -> Function:
+        if beam not in self._stresses:
+            stress = beam.rod.stress((beam.position, beam.orientation))
+            self._stresses[beam] = VectorAssembly(beam.rod.cells.values(stress))
+        result = Function(beam.strain.function_space(), name="stress")
+        result.dat.data_wo[...] = self._stresses[beam].assemble().dat.data_ro
+        return result
+
+    @cached_property
+    def _forces(self) -> Forces:
+        """Forces of held ends and joints."""
+        problem, (_, orientation) = self._problem, self._motion.configuration
+        return Forces(
+            self._motion,
+            lambda test: problem.balance(from_space(orientation, test)),
+            lambda test: problem.joint_work(from_space(orientation, test)),
+        )
 
     def __repr__(self) -> str:
         return f"StaticEquilibrium({type(self.beam).__name__}, load = {self.load:g})"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fdgeom.beams.contact.contact import contacts_of
 from fdgeom.errors import CannotCompile, SolveFailed
@@ -17,9 +17,11 @@ from fdgeom.execution.compiled_or_petsc import (
 )
 from fdgeom.execution.options import list_on_help, merge
 from fdgeom.statics.newton import DEFAULTS, GroupNewton
-from fdgeom.statics.path import EquilibriumPath
 from fdgeom.statics.problem import EquilibriumProblem
 from fdgeom.statics.rigid_motions import free_motion, is_clamped
+
+if TYPE_CHECKING:
+    from fdgeom.statics.compiled import CompiledPath
 
 _COUNTED = ("solves", "newton_iterations", "krylov_iterations")
 
@@ -115,19 +117,14 @@ class Iterations:
         return None
 
     @cached_property
-    def path(self) -> EquilibriumPath:
-        """The path of equilibria through the present one."""
+    def along_path(self) -> "GroupNewton | CompiledPath":
+        """The iteration along a path, whose load is an unknown."""
         if self._compiled is None:
-            return EquilibriumPath(self._problem, self._bordered)
+            return self._bordered
         from fdgeom.statics.compiled import CompiledPath
 
         found = CompiledPath(self._problem, self._compiled, lambda: self._bordered, self.fallbacks)
-        return EquilibriumPath(self._problem, self._counted(found))
-
-    @property
-    def has_path(self) -> bool:
-        """Whether :attr:`path` has been made."""
-        return "path" in self.__dict__
+        return self._counted(found)
 
     def _falling_back(self) -> AbstractContextManager:
         return falling_back(

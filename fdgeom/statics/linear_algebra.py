@@ -30,6 +30,16 @@ def scattered(everything: np.ndarray, function: Function) -> Function:
     return function
 
 
+def modes_of(vectors: np.ndarray, free: np.ndarray, space) -> list[Function]:
+    """The displacements of all nodes for each column of values of the free ones."""
+    found = []
+    for k, vector in enumerate(vectors.T):
+        everything = np.zeros(len(free))
+        everything[free] = vector
+        found.append(scattered(everything, Function(space, name=f"mode{k + 1}")))
+    return found
+
+
 def to_scipy(matrix: PETSc.Mat) -> sparse.csr_matrix:
     """The whole matrix on every process."""
     rows, columns, values = matrix.getValuesCSR()
@@ -55,9 +65,8 @@ class Conditions:
     # modes that belong to multipliers.
     def __init__(self, matrix: sparse.spmatrix) -> None:
         matrix = sparse.csr_matrix(matrix)
-        self._count, self._size = matrix.shape
-        self._groups = []
-        basis, untouched = [], np.ones(self._size, dtype=bool)
+        self._count, size = matrix.shape
+        self._groups, blocks, touched = [], [], []
         for rows, columns in _groups(matrix):
             block = matrix[rows][:, columns].toarray()
             length = np.linalg.norm(block, axis=1, keepdims=True)
@@ -67,10 +76,12 @@ class Conditions:
             rank = int(np.sum(values > _NEW * values.max(initial=0.0)))
             inverse = (left[:, :rank] / values[:rank]) @ right[:rank]
             self._groups.append((rows, columns, inverse / np.where(length > 0, length, 1.0)))
-            basis.append((columns, right[rank:].T))
-            untouched[columns] = False
+            blocks.append(right[rank:].T)
+            touched.extend(columns)
+        untouched = np.setdiff1d(np.arange(size), touched)
+        basis = sparse.block_diag([sparse.eye(len(untouched)), *blocks], format="csr")
         #: N with C N = 0, orthonormal: sparse, displacements × what is left free.
-        self.basis = _joined(basis, np.flatnonzero(untouched), self._size)
+        self.basis = basis[np.argsort([*untouched, *touched])]
 
     def forces(self, residual: np.ndarray) -> np.ndarray:
         """The smallest λ that makes residual + Cᵀλ least."""
@@ -89,18 +100,6 @@ def _groups(matrix: sparse.csr_matrix) -> Iterator[tuple[np.ndarray, np.ndarray]
     for group in range(count):
         rows = np.flatnonzero(label == group)
         yield rows, np.unique(matrix[rows].indices)
-
-
-def _joined(blocks, untouched: np.ndarray, size: int) -> sparse.csr_matrix:
-    """A matrix of dense blocks (rows, values), and of a 1 for each row of none."""
-    rows, columns, values, at = [untouched], [np.arange(len(untouched))], [], len(untouched)
-    values.append(np.ones(len(untouched)))
-    for where, block in blocks:
-        i, j = np.broadcast_arrays(where[:, None], at + np.arange(block.shape[1])[None, :])
-        rows, columns, values = [*rows, i.ravel()], [*columns, j.ravel()], [*values, block.ravel()]
-        at += block.shape[1]
-    rows, columns, values = map(np.concatenate, (rows, columns, values))
-    return sparse.csr_matrix((values, (rows, columns)), shape=(size, at))
 
 
 # --- eigenpairs nearest to a shift, by SciPy's ARPACK -------------------------------------------------

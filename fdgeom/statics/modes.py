@@ -4,20 +4,19 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from firedrake import Function
 from pyadjoint.tape import annotate_tape, get_working_tape, stop_annotating
 from scipy.sparse.linalg import ArpackError
 
 from fdgeom import validation
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.beam_motion import BeamMotion
-from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.variation import check_poses
 from fdgeom.build_message import compiling
 from fdgeom.execution.petsc_messages import STATICS
-from fdgeom.statics.linear_algebra import gathered, nearest, nearest_complex, scattered
+from fdgeom.statics.linear_algebra import modes_of, nearest, nearest_complex
 from fdgeom.statics.pencil import Pencil, data_of, pencil
 from fdgeom.statics.problem import check_contact, motion_of
+from fdgeom.statics.rigid_motions import held
 from fdgeom.statics.sensitivities import EigenvalueBlock, EigenvalueSlopes, refuse_unless_simple
 from fdgeom.taping import OffTape
 
@@ -75,12 +74,9 @@ class VibrationModes(OffTape):
         motion = motion_of(beam)
         check_contact(motion.rod, still=True)
         motion.read_poses()
-        free = np.ones(motion.v.dat.data_ro.size, dtype=bool)
-        if motion.held is not None:
-            (held,) = motion.held.dofs
-            free[held[held < len(free)]] = False
+        free = ~held(motion)
         joints = () if motion.joints is None else motion.joints.joints
-        count = motion.comm.allreduce(int(free.sum())) - sum(joint.size for joint in joints)
+        count = int(free.sum()) - sum(joint.size for joint in joints)
         load = validation.number("load", load)
         number = validation.whole("number", number, least=1, most=count - 2)
         check_poses(motion.position, motion.orientation, motion.in_rods())
@@ -93,14 +89,7 @@ class VibrationModes(OffTape):
         shapes = found.root @ vectors
         self.eigenvalues, shapes, self._round_off = motion.comm.bcast((values, shapes, round_off))
         self.beam, self._data = beam, data_of(motion)
-        keep = gathered(motion.comm, free)
-        self.shapes = [self._shape(motion, keep, v, k) for k, v in enumerate(shapes.T)]
-
-    @staticmethod
-    def _shape(motion: RodMotion, keep: np.ndarray, vector: np.ndarray, k: int) -> Function:
-        everything = np.zeros(len(keep))
-        everything[keep] = vector.real
-        return scattered(everything, Function(motion.space, name=f"mode{k + 1}"))
+        self.shapes = modes_of(shapes.real, free, motion.space)
 
     def eigenvalue(self, k: int) -> float:
         """One of :attr:`eigenvalues`; while pyadjoint records it is on its tape.

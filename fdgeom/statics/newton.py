@@ -41,8 +41,8 @@ class GroupNewton:
         *,
         bordered: bool,
         options: Mapping,
-        prefix: str = "",
-        given: Mapping | None = None,
+        prefix: str,
+        given: Mapping,
     ) -> None:
         self._problem, self._bordered = problem, bordered
         self.comm = problem.comm
@@ -67,18 +67,16 @@ class GroupNewton:
             refuse_unknown(given, options_read(self.snes), DEFAULTS)
 
     # --- callbacks ---------------------------------------------------------------------------------
-    def _read(self, x: PETSc.Vec) -> tuple[np.ndarray, float | None]:
+    def _read(self, x: PETSc.Vec) -> tuple[np.ndarray, float]:
         values = x.getArray(readonly=True)
         if not self._bordered:
-            return np.array(values), None
+            return np.array(values), self._problem.load
         own = float(values[-1]) if self._last else 0.0
         factor = self.comm.bcast(own, root=self.comm.size - 1)
         return np.array(values[: self._n]), factor
 
     def _function(self, snes, x: PETSc.Vec, f: PETSc.Vec) -> None:
-        u, factor = self._read(x)
-        if factor is not None:
-            self._problem.load = factor
+        u, self._problem.load = self._read(x)
         self._problem.move(u)
         out = f.getArray()
         out[: self._n] = self._problem.residual()
@@ -86,12 +84,10 @@ class GroupNewton:
             u0, factor0 = self._origin
             along = self.comm.allreduce(float(self._normal @ (u - u0)))
             if self._last:
-                out[-1] = along + self._slope * (factor - factor0) - self._step
+                out[-1] = along + self._slope * (self._problem.load - factor0) - self._step
 
     def _jacobian(self, snes, x: PETSc.Vec, J: PETSc.Mat, P: PETSc.Mat) -> None:
-        u, factor = self._read(x)
-        if factor is not None:
-            self._problem.load = factor
+        u, self._problem.load = self._read(x)
         self._tangent = self._problem.tangent(u)
         if self._bordered:
             self._border()
@@ -175,9 +171,7 @@ class GroupNewton:
             )
         if not np.isfinite(self._x.norm()):
             raise SolveFailed("SNES gave values that are not finite")
-        u, factor = self._read(self._x)
-        if factor is not None:
-            self._problem.load = factor
+        u, self._problem.load = self._read(self._x)
         self._problem.move(u)
         return u - start
 

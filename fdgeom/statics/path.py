@@ -1,7 +1,6 @@
 """Continuation of equilibria as the loads grow, with their limits and bifurcations."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import scipy
@@ -9,9 +8,10 @@ from firedrake import Function
 
 from fdgeom.data import Snapshot
 from fdgeom.errors import SolveFailed
-from fdgeom.statics.linear_algebra import scattered
+from fdgeom.statics.iterations import Iterations
+from fdgeom.statics.linear_algebra import modes_of
 from fdgeom.statics.problem import EquilibriumProblem
-from fdgeom.statics.stability import Stability
+from fdgeom.statics.stability import CompiledStability, Tangent
 
 # Of a part of a step: how far the path may leave its tangent, and the least cosine of its turn.
 _AWAY, _TURN = 0.5, 0.5
@@ -60,7 +60,7 @@ class _Place:
     load: float
     du: np.ndarray
     slope: float
-    stiffness: Stability
+    stiffness: Tangent | CompiledStability
 
     @property
     def negative(self) -> int:
@@ -81,10 +81,8 @@ class _Condition:
 class EquilibriumPath:
     """Continuation of the equilibria of a problem by arc length."""
 
-    # newton: a bordered `GroupNewton`, or a `CompiledPath`.
-
-    def __init__(self, problem: EquilibriumProblem, newton: Any) -> None:
-        self._problem, self._newton = problem, newton
+    def __init__(self, problem: EquilibriumProblem, iterations: Iterations) -> None:
+        self._problem, self._iterations = problem, iterations
         self._start = Snapshot(problem.functions)
         self._load = 0.0
         # The tangent at the end of the last step, None before the first.
@@ -175,11 +173,12 @@ class EquilibriumPath:
         normal, slope = (
             (np.zeros_like(weights), 1.0) if forward is None else (weights * forward, 0.0)
         )
-        du, dload = self._newton.tangent_of_path(normal, slope)
+        newton = self._iterations.along_path
+        du, dload = newton.tangent_of_path(normal, slope)
         length = np.sqrt(self._dot(du, du))
         if not (np.isfinite(length) and length > 0):
             raise SolveFailed("the loads do not move the beam: there is no path to follow")
-        stiffness = self._newton.stability()
+        stiffness = newton.stability()
         return _Place(self._problem.load, du / length, dload / length, stiffness)
 
     def _arc(self, here: _Place, size: float) -> _Condition:
@@ -196,7 +195,7 @@ class EquilibriumPath:
     def _go(self, condition: _Condition, fraction: float = 1.0) -> None:
         """Meet a fraction of a condition, from the mark."""
         du, turned = fraction * condition.du, self._problem.motion.turned()
-        moved = self._newton.solve(
+        moved = self._iterations.along_path.solve(
             du,
             fraction * condition.dload,
             normal=condition.normal,
@@ -262,14 +261,10 @@ class EquilibriumPath:
     def _point(self, kind: str, load: float, crossing: int, at: _Place) -> SingularPoint:
         _, vectors = at.stiffness.nearest(max(1, crossing))
         problem = self._problem
-        modes = []
-        for k, vector in enumerate(vectors.T):
-            everything = np.zeros(problem.free.shape)
-            everything[problem.free] = vector
-            displacements = problem.by_node(everything)[:, :6].ravel()
-            modes.append(scattered(displacements, Function(problem.space, name=f"mode{k + 1}")))
+        free = problem.by_node(problem.free)[:, :6].ravel()
+        modes = tuple(modes_of(vectors, free, problem.space))
         equilibrium = tuple(f.copy(deepcopy=True) for f in problem.functions)
-        return SingularPoint(kind, load, tuple(modes), *equilibrium[:2], equilibrium, at.du)
+        return SingularPoint(kind, load, modes, *equilibrium[:2], equilibrium, at.du)
 
     def _dot(self, a: np.ndarray, b: np.ndarray) -> float:
         """a·W b."""

@@ -36,105 +36,55 @@ class PencilForms:
     def __init__(self, motion: RodMotion) -> None:
         self._motion, self._rod, self.loads = motion, motion.rod, motion.rod.loads
         self._test, self._trial = TestFunction(motion.space), TrialFunction(motion.space)
+        rod, pose, test, trial = self._rod, motion.configuration, self._test, self._trial
         strains = VectorFunctionSpace(motion.mesh, "DG", 0, dim=6)
         self._strain, self._stress = (private(Function(strains)) for _ in range(2))
         self._factor = private(Constant(0.0, name="load factor"))
         self._set_load = Number(self._factor)
         self.inside = gathered(motion.comm, _inside(motion))
 
-    # --- what is assembled, made when it is first needed -------------------------------------------
-    @cached_property
-    def lengths(self) -> VectorAssembly:
-        """Lengths of the cells."""
-        return VectorAssembly(self._rod.cells.values(self._rod.cells.length))
+        def in_cells(value) -> VectorAssembly:
+            return VectorAssembly(rod.cells.values(value))
 
-    @cached_property
-    def elastic_strain(self) -> VectorAssembly:
-        """Strains in the cells, minus those of the stress-free shape."""
-        return VectorAssembly(self._rod.cells.values(self._rod.elastic_strain(self._pose)))
+        self.lengths = in_cells(rod.cells.length)
+        #: Strains, minus those of the stress-free shape; the law's stress and its tangent.
+        self.elastic_strain = in_cells(rod.elastic_strain(pose))
+        self._stress_of_strain = in_cells(rod.law.stress(self._strain, rod.stiffness))
+        self.tangent = in_cells(rod.law.tangent(self._strain, rod.stiffness))
+        #: Rates of strain in the cells, the stiffness of the stress, and the mass matrix.
+        self.rate = MatrixAssembly(rod.cells.values(rod.strain_rate(pose, trial)), "aij")
+        geometric = rod.geometric_stiffness(self._stress, pose, trial, test)
+        self.geometric = MatrixAssembly(geometric, "aij")
+        self.inertia = MatrixAssembly(motion.inertia(test, trial), "aij")
 
-    @cached_property
-    def _stress_of_strain(self) -> VectorAssembly:
-        return VectorAssembly(
-            self._rod.cells.values(self._rod.law.stress(self._strain, self._rod.stiffness))
-        )
-
-    @cached_property
-    def tangent(self) -> VectorAssembly:
-        """The tangent of the law in the cells."""
-        return VectorAssembly(
-            self._rod.cells.values(self._rod.law.tangent(self._strain, self._rod.stiffness))
-        )
-
-    @cached_property
-    def _works(self) -> list[tuple[VectorAssembly, bool]]:
-        """Works of stress, loads and springs, each with a flag if the load factor scales it."""
-        rod, motion, pose, test = self._rod, self._motion, self._pose, self._test
-        forms = [(rod.stress_work(self._stress, pose, test), False)]
-        external = rod.external_work(pose, test, factor=self._factor)
-        if not external.empty():
-            forms.append((-external, all(load.load.scaled for load in self.loads)))
+        works = [rod.stress_work(self._stress, pose, test)]
+        works.append(-rod.external_work(pose, test, factor=self._factor))
         if motion.joints is not None:
-            forms.append((motion.spring_work(pose, ufl.zero(6), test), False))
-        forms = [(simplify(form), scaled) for form, scaled in forms]
-        return [(VectorAssembly(form), scaled) for form, scaled in forms if not form.empty()]
+            works.append(motion.spring_work(pose, ufl.zero(6), test))
+            #: The conditions of the joints, and their multipliers.
+            slope = motion.joints.slope(TestFunction(motion.joints.space), trial, pose)
+            self.slope = MatrixAssembly(slope, "aij")
+            self.multiplier = private(Function(motion.joints.space, name="multiplier"))
+            #: The stiffness of springs and of joints with these multipliers; None without any.
+            self.in_joints = _matrix(motion.rate(self._work_of_joints, trial))
+        self._works = [VectorAssembly(form) for form in map(simplify, works) if not form.empty()]
 
-    @cached_property
-    def rate(self) -> MatrixAssembly:
-        """Rates of strain in the cells."""
-        return MatrixAssembly(
-            self._rod.cells.values(self._rod.strain_rate(self._pose, self._trial)), "aij"
-        )
-
-    @cached_property
-    def geometric(self) -> MatrixAssembly:
-        """The stiffness of the stress."""
-        form = self._rod.geometric_stiffness(self._stress, self._pose, self._trial, self._test)
-        return MatrixAssembly(form, "aij")
+    def _work_of_joints(self, g) -> Form:
+        # Spherical joints are linear: they add no stiffness.
+        springs = self._motion.spring_work(g, ufl.zero(6), self._test)
+        return self._motion.joints.slope(self.multiplier, self._test, g) + springs
 
     @cached_property
     def of_loads(self) -> MatrixAssembly | None:
         """Part of the stiffness that loads at the factor of :meth:`works` subtract; None without."""
-        found = self._rod.load_stiffness(self._pose, self._trial, self._test, self._factor)
-        return _matrix(found)
-
-    @cached_property
-    def slope(self) -> MatrixAssembly:
-        """The conditions of the joints."""
-        joints = self._motion.joints
-        form = joints.slope(TestFunction(joints.space), self._trial, self._pose)
-        return MatrixAssembly(form, "aij")
-
-    @cached_property
-    def multiplier(self) -> Function:
-        """Multipliers of the joints."""
-        return private(Function(self._motion.joints.space, name="multiplier"))
-
-    @cached_property
-    def in_joints(self) -> MatrixAssembly | None:
-        """The stiffness of springs and of joints with these multipliers; None without any."""
-        motion, multiplier, test = self._motion, self.multiplier, self._test
-
-        def work(g) -> Form:
-            springs = motion.spring_work(g, ufl.zero(6), test)
-            return motion.joints.slope(multiplier, test, g) + springs
-
-        # Spherical joints are linear: they add nothing.
-        return _matrix(motion.rate(work, self._trial))
-
-    @cached_property
-    def inertia(self) -> MatrixAssembly:
-        """The mass matrix."""
-        return MatrixAssembly(self._motion.inertia(self._test, self._trial), "aij")
-
-    @property
-    def _pose(self):
-        return self._motion.configuration
+        pose = self._motion.configuration
+        return _matrix(self._rod.load_stiffness(pose, self._trial, self._test, self._factor))
 
     @cached_property
     def read(self) -> tuple[Function | Constant, ...]:
         """The coefficients of stiffness and inertia that a user may change."""
-        rod, motion, pose, test = self._rod, self._motion, self._pose, self._test
+        rod, motion, test = self._rod, self._motion, self._test
+        pose = motion.configuration
         forms = [rod.internal_work(pose, test), rod.external_work(pose, test)]
         forms.append(motion.inertia(test, self._trial))
         if motion.joints is not None:
@@ -154,12 +104,7 @@ class PencilForms:
     def works(self, load: float) -> list[np.ndarray]:
         """Works of stress, loads at a factor, and springs, on all displacements."""
         self._set_load.set(load)
-        comm = self._motion.comm
-        return [
-            gathered(comm, _values(work).ravel())
-            for work, scaled in self._works
-            if load or not scaled
-        ]
+        return [gathered(self._motion.comm, _values(work).ravel()) for work in self._works]
 
     @cached_property
     def used(self) -> np.ndarray:
@@ -251,8 +196,10 @@ class Pencil:
         return (strains**2).sum(axis=0) + _ROUND_OFF * (size * (abs(self.rest) @ size)).sum(axis=0)
 
 
-def pencil(motion: RodMotion, load: float, free: np.ndarray) -> Pencil:
-    """The pencil of beams and joints at their configuration, the same on every process."""
+def pencil(motion: RodMotion, load: float, keep: np.ndarray) -> Pencil:
+    """The pencil of beams and joints at their configuration, and the displacements to keep, the same on
+    every process.
+    """
     comm, forms = motion.comm, forms_of(motion)
     loaded = forms.is_loaded(load)
     lengths, values = _values(forms.lengths), _values(forms.elastic_strain)
@@ -260,8 +207,7 @@ def pencil(motion: RodMotion, load: float, free: np.ndarray) -> Pencil:
         _clean(values, lengths, motion)
     forms.set_strain(values)
 
-    keep, inside = gathered(comm, free), forms.inside
-    parts = forms.works(load)
+    inside, parts = forms.inside, forms.works(load)
     lengths, stiffness = (
         gathered(comm, part)[inside] for part in (lengths, _values(forms.tangent))
     )

@@ -27,12 +27,12 @@ from fdgeom.beams.contact.contact import contacts_of
 from fdgeom.beams.held_nodes import HeldNodes
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.rod_motion import RodMotion
-from fdgeom.data import Field, Number, Snapshot
-from fdgeom.execution import MatrixAssembly, PointwiseUpdate, VectorAssembly
+from fdgeom.data import Number, Snapshot
+from fdgeom.execution import MatrixAssembly, Run, VectorAssembly, perform
 from fdgeom.forms import simplify
 from fdgeom.lie import quaternion
 from fdgeom.lie.groups import R3xSO3
-from fdgeom.operations.dependent import refresh
+from fdgeom.operations import Assemble, Copy, Map, Operation
 from fdgeom.statics.linear_algebra import gathered, to_scipy
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
@@ -112,36 +112,27 @@ class EquilibriumProblem:
             self.functions = (*self.pose, self.multiplier)
         self.snapshot = Snapshot(self.functions)
 
-        self.increment = Function(self.space, name="increment")
-        self.reference = tuple(Function(f.function_space()) for f in self.pose)
-        self._to_reference = [Field(f) for f in self.reference]
-        self._present = [Field(f) for f in self.pose]
-
         self._set_rows()
         self._set_forms()
+        self._runs: dict[Operation, Run] = {}
         self._x = np.zeros(self._size)
 
     def _set_rows(self) -> None:
-        """Set the masks of held, idle and multiplier degrees of freedom of the unknown."""
+        """Find the rows of held, idle and multiplier degrees of freedom of the unknown."""
         motion = self.motion
-        size = 0 if motion.joints is None else motion.joints.size
-        width, nodes = 6 + size, self.space.dof_dset.size
-        self._width, self._size = width, width * nodes
-        self.held, held = None, np.array([], dtype=int)
+        self._width = width = self.unknown_space.value_size
+        self._size = width * self.space.dof_dset.size
+        own = [e.dofs[e.dofs < self._size] for e in self.unknown.essential]
+        none = np.array([], dtype=int)
+        self.rows = np.concatenate([none, *own])
+        self.held, self._held_rows = None, none
         if motion.held is not None:
 
             def turn(relative: Expr) -> Expr:
                 return quaternion.log(quaternion.principal(relative))
 
-            self.held = HeldNodes(motion, motion.holds, turn)
-            dofs = self.held.dofs[0]
-            self._held = dofs[dofs < 6 * nodes]
-            held = width * (self._held // 6) + self._held % 6
-        idle = np.array([], dtype=int) if motion.joints is None else motion.joints.idle
-        if size:
-            idle = width * (idle // size) + 6 + idle % size
-        idle = idle[idle < self._size]
-        self._held_rows, self.rows = held, np.concatenate([held, idle])
+            self.held, self._held_rows = HeldNodes(motion, motion.holds, turn), own[0]
+        self._held = 6 * (self._held_rows // width) + self._held_rows % width
 
     def _set_forms(self) -> None:
         motion, rod, pose, unknown = self.motion, self.rod, self.pose, self.unknown
@@ -176,19 +167,34 @@ class EquilibriumProblem:
             tangent += self.scale * joints.slope(dual, test, pose)
             tangent += self.scale * joints.slope(nu, trial, pose)
         self.tangent_form = simplify(tangent)
-        self._change_form = None if change.empty() else change
-        self._law_stress = rod.law.stress(self.strain, rod.stiffness)
+        #: The part of loads that change with the shape; None if no loads do.
+        self.change_form = None if change.empty() else change
 
-    def balance(self, test: Expr) -> Form:
+    def extrapolation(self, pose: Sequence[Expr], increment: Expr) -> list[Operation]:
+        """The operations that extrapolate strain, ε(g) - ε₀ + B Δu, and stress linearly from a pose."""
+        rod, test = self.rod, TestFunction(self.strain.function_space())
+        strain = rod.elastic_strain(pose) + rod.strain_rate(pose, increment)
+        return [
+            Assemble(work=rod.cells.values(strain, test), by={test: self.strain}),
+            Map(values={self.stress: rod.law.stress(self.strain, rod.stiffness)}),
+        ]
+
+    def balance(
+        self, test: Expr, g: Sequence[Expr] | None = None, multiplier: Expr | None = None
+    ) -> Form:
         """Work of strains, loads, springs and joints: zero in equilibrium except at held nodes."""
-        form = self.rod.internal_work(self.pose, test)
-        form -= self.rod.external_work(self.pose, test, factor=self.factor)
-        return form if self.multiplier is None else form + self.joint_work(test)
+        g = self.pose if g is None else g
+        form = self.rod.internal_work(g, test)
+        form -= self.rod.external_work(g, test, factor=self.factor)
+        return form if self.multiplier is None else form + self.joint_work(test, g, multiplier)
 
-    def joint_work(self, test: Expr, g: Sequence[Expr] | None = None) -> Form:
+    def joint_work(
+        self, test: Expr, g: Sequence[Expr] | None = None, multiplier: Expr | None = None
+    ) -> Form:
         """Work of joints and their springs, at the present configuration by default."""
         g = self.pose if g is None else g
-        form = self.motion.joints.slope(self.multiplier, test, g)
+        multiplier = self.multiplier if multiplier is None else multiplier
+        form = self.motion.joints.slope(multiplier, test, g)
         return form + self.motion.spring_work(g, ufl.zero(6), test)
 
     def _size_of_stiffness(self) -> float:
@@ -206,9 +212,24 @@ class EquilibriumProblem:
 
     # --- what is assembled, made when it is first needed ------------------------------------------
     @cached_property
-    def _move(self) -> PointwiseUpdate:
-        moved = R3xSO3.retract(self.reference, self.increment)
-        return PointwiseUpdate(dict(zip(self.pose, moved, strict=True)))
+    def _increment(self) -> Function:
+        return Function(self.space, name="increment")
+
+    @cached_property
+    def _operations(self) -> dict[str, list[Operation]]:
+        """The operations by which PETSc's iteration moves the configuration and its reference."""
+        increment = self._increment
+        reference = tuple(Function(f.function_space()) for f in self.pose)
+        moved = zip(self.pose, R3xSO3.retract(reference, increment), strict=True)
+        pairs = zip(self.pose, reference, strict=True)
+        return {
+            "move": [Map(values=dict(moved))],
+            "refer": [Copy(source=f, target=copy) for f, copy in pairs],
+            "extrapolate": self.extrapolation(reference, increment),
+        }
+
+    def _perform(self, *names: str) -> None:
+        perform([op for name in names for op in self._operations[name]], self._runs)
 
     @cached_property
     def _residual(self) -> VectorAssembly:
@@ -219,25 +240,12 @@ class EquilibriumProblem:
         return VectorAssembly(self.loads_form)
 
     @cached_property
-    def _extrapolated(self) -> VectorAssembly:
-        return VectorAssembly(self.rod.cells.values(self.new_strain(self.increment)))
-
-    def new_strain(self, increment: Expr) -> Expr:
-        """ε(g_r) - ε₀ + B Δu."""
-        rod, reference = self.rod, self.reference
-        return rod.elastic_strain(reference) + rod.strain_rate(reference, increment)
-
-    @cached_property
-    def _stress_of_strain(self) -> PointwiseUpdate:
-        return PointwiseUpdate({self.stress: self._law_stress})
-
-    @cached_property
     def _matrix(self) -> MatrixAssembly:
         return MatrixAssembly(self.tangent_form, "aij")
 
     @cached_property
     def _change(self) -> MatrixAssembly:
-        return MatrixAssembly(self._change_form, "aij")
+        return MatrixAssembly(self.change_form, "aij")
 
     @cached_property
     def free(self) -> np.ndarray:
@@ -252,11 +260,6 @@ class EquilibriumProblem:
         own = ~self._displacements()
         own[self.rows] = False
         return gathered(self.comm, own)
-
-    @cached_property
-    def number_of_conditions(self) -> int:
-        """The number of conditions of all processes."""
-        return int(self.conditions.sum())
 
     def _displacements(self) -> np.ndarray:
         return np.tile(np.arange(self._width) < 6, self._size // self._width)
@@ -289,9 +292,8 @@ class EquilibriumProblem:
         whose size SNES's ``stol`` compares with.
         """
         self._x = self.values()
-        self._set_reference()
-        self.increment.dat.data_wo_with_halos[...] = 0.0
-        self._extrapolate()
+        self._increment.dat.data_wo_with_halos[...] = 0.0
+        self._perform("refer", "extrapolate")
         return self._x.copy()
 
     def values(self) -> np.ndarray:
@@ -304,10 +306,8 @@ class EquilibriumProblem:
 
     def move(self, x: np.ndarray) -> None:
         """Go to the configuration and the multipliers of x."""
-        self.increment.dat.data_wo[...] = self.by_node(x - self._x)[:, :6]
-        # The update acts on ghosts too.
-        _ = self.increment.dat.data_ro_with_halos
-        self._move.apply()
+        self._increment.dat.data_wo[...] = self.by_node(x - self._x)[:, :6]
+        self._perform("move")
         if self.multiplier is not None:
             self.multiplier.dat.data_wo[...] = self._stiffness * self.by_node(x)[:, 6:]
 
@@ -318,9 +318,8 @@ class EquilibriumProblem:
     def tangent(self, x: np.ndarray) -> PETSc.Mat:
         """Go to the configuration of x, make it the reference, and return the tangent there."""
         self.move(x)
-        self._extrapolate()
+        self._perform("extrapolate", "refer")
         self._x = x.copy()
-        self._set_reference()
         matrix = self._matrix.assemble()
         first, _ = matrix.getOwnershipRange()
         matrix.zeroRows((first + self.rows).astype(PETSc.IntType), diag=1.0)
@@ -331,28 +330,9 @@ class EquilibriumProblem:
         displacements = gathered(self.comm, self._displacements())
         return to_scipy(tangent)[displacements][:, displacements]
 
-    @property
-    def loads_turn(self) -> bool:
-        """Whether loads change with the shape, so that the tangent need not be symmetric."""
-        return self._change_form is not None
-
     def load_tangent(self) -> PETSc.Mat | None:
         """Part of the tangent that the loads subtract; None if they do not depend on the shape."""
-        return None if self._change_form is None else self._change.assemble()
-
-    def _set_reference(self) -> None:
-        for reference, present in zip(self._to_reference, self._present, strict=True):
-            present.update_ghosts()
-            reference.array[...] = present.array
-            reference.written(ghosts_too=True)
-
-    def _extrapolate(self) -> None:
-        values = self._extrapolated.assemble().dat.data_ro
-        self.strain.dat.data_wo[...] = values
-        # The update acts on ghosts too.
-        _ = self.strain.dat.data_ro_with_halos
-        refresh(self._law_stress)
-        self._stress_of_strain.apply()
+        return None if self.change_form is None else self._change.assemble()
 
     # --- forces ------------------------------------------------------------------------------------
     def residual(self) -> np.ndarray:

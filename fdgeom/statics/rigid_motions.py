@@ -1,6 +1,6 @@
 """Rigid motions of beams that their held ends and joints leave free, and their description."""
 
-import heapq
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -39,9 +39,9 @@ def free_motion(motion: RodMotion) -> str:
 
 def is_clamped(motion: RodMotion) -> bool:
     """Whether each beam has a fully held node, so that no rigid motion is free."""
-    whole = _held(motion).reshape(-1, 6).all(axis=1)
-    held = np.unique(gathered(motion.comm, motion.member_of_nodes())[whole])
-    return len(held[held >= 0]) == len(motion.members)
+    whole = held(motion).reshape(-1, 6).all(axis=1)
+    members = np.unique(gathered(motion.comm, motion.member_of_nodes())[whole])
+    return len(members[members >= 0]) == len(motion.members)
 
 
 def is_singular(motion: RodMotion, stiffness: Callable[[], sparse.csr_matrix]) -> bool:
@@ -80,7 +80,7 @@ def _free(motion: RodMotion) -> tuple[sparse.csr_matrix, sparse.csr_matrix, floa
     x = gathered(motion.comm, motion.position.dat.data_ro)
     size = float(np.linalg.norm(np.ptp(x, axis=0))) or 1.0
     rigid = _rigid_motions(motion, x / size)
-    conditions = [sparse.csr_matrix((0, rigid.shape[1])), rigid[_held(motion)]]
+    conditions = [rigid[held(motion)]]
     if motion.joints is not None:
         conditions += [part @ rigid for part in _in_joints(motion, size)]
     return rigid, null_space(sparse.vstack(conditions), 6, _NONE), size
@@ -133,13 +133,13 @@ def _rigid_motions(motion: RodMotion, x: np.ndarray) -> sparse.csr_matrix:
     return sparse.bsr_matrix((blocks[node], member[node], start), shape=shape).tocsr()
 
 
-def _held(motion: RodMotion) -> np.ndarray:
+def held(motion: RodMotion) -> np.ndarray:
     """Mask of all nodes' degrees of freedom that are held."""
-    held = np.zeros(motion.v.dat.data_ro.size, dtype=bool)
+    found = np.zeros(motion.v.dat.data_ro.size, dtype=bool)
     if motion.held is not None:
         (dofs,) = motion.held.dofs
-        held[dofs[dofs < len(held)]] = True
-    return gathered(motion.comm, held)
+        found[dofs[dofs < len(found)]] = True
+    return gathered(motion.comm, found)
 
 
 def _in_joints(motion: RodMotion, size: float) -> Iterator[sparse.csr_matrix]:
@@ -213,85 +213,56 @@ def null_space(matrix: sparse.spmatrix, size: int, tolerance: float) -> sparse.c
     """
     # Singular values below the tolerance count as zero. Each block is expressed by its neighbours,
     # and the null space of its own conditions gives columns: block elimination with a singular
-    # value decomposition instead of pivots, the block with the fewest neighbours first. So the cost
-    # of a tree grows linearly with its blocks.
-    count = matrix.shape[1] // size
+    # value decomposition instead of pivots, in SuperLU's order of minimum degree. So the cost of a
+    # tree grows linearly with its blocks.
+    matrix = sparse.csr_matrix(matrix)
+    matrix.eliminate_zeros()
+    matrix = matrix.tobsr((1, size)).sorted_indices()
+    count, starts = matrix.shape[1] // size, matrix.indptr
+    shape = (matrix.shape[0], count)
+    pattern = sparse.csr_matrix((np.ones(len(matrix.indices)), matrix.indices, starts), shape)
+    coupling = (pattern.T @ pattern + sparse.eye(count)).tocsc()
+
+    # Conditions by the blocks that they are on, (rows, blocks, size), and those on each block.
     of_block: list[dict[int, Condition]] = [{} for _ in range(count)]
-    number = 0
+    numbers = itertools.count()
 
     def add(blocks: tuple[int, ...], rows: np.ndarray) -> None:
-        nonlocal number
+        number = next(numbers)
         for b in blocks:
-            of_block[b][number] = blocks, rows
-        number += 1
+            of_block[b][number] = blocks, rows.reshape(-1, len(blocks), size)
 
-    for blocks, rows in _by_blocks(sparse.csr_matrix(matrix), size):
-        add(blocks, rows)
-
-    def neighbours(b: int) -> set[int]:
-        return {other for blocks, _ in of_block[b].values() for other in blocks} - {b}
-
-    heap = [(len(neighbours(b)), b) for b in range(count)]
-    heapq.heapify(heap)
-    done = np.zeros(count, dtype=bool)
-    order: list[tuple[int, tuple[int, ...], np.ndarray, np.ndarray]] = []
-    while heap:
-        degree, b = heapq.heappop(heap)
-        if done[b]:
-            continue
-        others = tuple(sorted(neighbours(b)))
-        if len(others) > degree:
-            heapq.heappush(heap, (len(others), b))
-            continue
-        done[b] = True
-        mine = of_block[b]
-        whole = _stacked((b, *others), list(mine.values()), size)
+    groups: dict[tuple[int, ...], list[np.ndarray]] = {}
+    for part in map(slice, starts, starts[1:]):
+        groups.setdefault(tuple(matrix.indices[part].tolist()), []).append(matrix.data[part])
+    groups.pop((), None)
+    for blocks, rows in groups.items():
+        add(blocks, np.array(rows))
+    done: list[tuple[int, tuple[int, ...], np.ndarray, np.ndarray]] = []
+    for b in np.argsort(splu(coupling, permc_spec="MMD_AT_PLUS_A").perm_c):
+        mine = dict(of_block[b])
+        others = tuple(sorted({other for blocks, _ in mine.values() for other in blocks} - {b}))
+        at = {block: k for k, block in enumerate((b, *others))}
+        parts = [np.zeros((0, len(at), size))]
+        for blocks, rows in mine.values():
+            parts.append(np.zeros((len(rows), len(at), size)))
+            parts[-1][:, [at[block] for block in blocks]] = rows
+        whole = np.concatenate(parts).reshape(-1, len(at) * size)
         left, values, right = np.linalg.svd(whole[:, :size])
         rank = int(np.sum(values > tolerance))
         # u_b = by_others u_others + free z.
         by_others = -(right[:rank].T / values[:rank]) @ (left[:, :rank].T @ whole[:, size:])
-        order.append((b, others, by_others, right[rank:].T))
-        for key, (blocks, _) in list(mine.items()):
+        done.append((b, others, by_others, right[rank:].T))
+        for number, (blocks, _) in mine.items():
             for other in blocks:
-                del of_block[other][key]
+                del of_block[other][number]
         rest = left[:, rank:].T @ whole[:, size:]
         if rest.size:
             _, values, right = np.linalg.svd(rest, full_matrices=False)
-            kept = values > tolerance
-            if kept.any():
-                add(others, values[kept, None] * right[kept])
-        for other in others:
-            heapq.heappush(heap, (len(neighbours(other)), other))
-    return _columns(order, count, size)
-
-
-def _by_blocks(matrix: sparse.csr_matrix, size: int) -> list[Condition]:
-    """The rows of a matrix, those of the same blocks together."""
-    rows: dict[tuple[int, ...], list[np.ndarray]] = {}
-    for k in range(matrix.shape[0]):
-        part = slice(matrix.indptr[k], matrix.indptr[k + 1])
-        columns, values = matrix.indices[part], matrix.data[part]
-        columns, values = columns[values != 0], values[values != 0]
-        if not len(columns):
-            continue
-        blocks = np.unique(columns // size)
-        row = np.zeros(len(blocks) * size)
-        row[np.searchsorted(blocks, columns // size) * size + columns % size] = values
-        rows.setdefault(tuple(blocks.tolist()), []).append(row)
-    return [(blocks, np.array(found)) for blocks, found in rows.items()]
-
-
-def _stacked(blocks: Sequence[int], conditions: Sequence[Condition], size: int) -> np.ndarray:
-    """Conditions as rows of one matrix of these blocks."""
-    at = {b: k for k, b in enumerate(blocks)}
-    whole = np.zeros((sum(len(rows) for _, rows in conditions), len(blocks) * size))
-    first = 0
-    for own, rows in conditions:
-        for k, b in enumerate(own):
-            place = slice(at[b] * size, (at[b] + 1) * size)
-            whole[first : first + len(rows), place] = rows[:, k * size : (k + 1) * size]
-        first += len(rows)
-    return whole
+            found = values > tolerance
+            if found.any():
+                add(others, values[found, None] * right[found])
+    return _columns(done, count, size)
 
 
 def _columns(order, count: int, size: int) -> sparse.csr_matrix:
@@ -301,9 +272,7 @@ def _columns(order, count: int, size: int) -> sparse.csr_matrix:
     end = width
     for b, others, by_others, free in reversed(order):
         start = end - free.shape[1]
-        own = sparse.csr_matrix(free)
-        pad = [sparse.csr_matrix((size, start)), own, sparse.csr_matrix((size, width - end))]
-        total = sparse.hstack(pad, format="csr")
+        total = sparse.csr_matrix(free) @ sparse.eye(end - start, width, k=start, format="csr")
         if others:
             total = total + sparse.csr_matrix(by_others) @ sparse.vstack([found[o] for o in others])
         found[b], end = total.tocsr(), start

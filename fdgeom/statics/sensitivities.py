@@ -34,36 +34,27 @@ class TapedPoint:
     # If the path begins with another configuration, the point moves with it, node by node.
     def __init__(self, poses: Sequence[Function], carried: Sequence[Function]) -> None:
         self._poses, self._carried = poses, carried
-        self._begun = _values(poses)
+        self._begun = Kept(poses)
 
     def reach(self) -> None:
         """Save the present configuration, and restore that at the start of the path."""
-        self._reached, self._with = _values(self._poses), _values(self._carried)
-        _put(self._poses, self._begun)
+        self._reached = Kept([*self._poses, *self._carried])
+        self._begun.restore()
 
     def stand(self) -> None:
         """Go from a configuration at the start of the path to the point."""
-        now = _values(self._poses)
-        moved = list(self._reached)
-        for k in range(0, len(now), 2):
-            if not np.array_equal(now[k], self._begun[k]):
-                moved[k] = self._reached[k] + (now[k] - self._begun[k])
-            if not np.array_equal(now[k + 1], self._begun[k + 1]):
-                begun = arrays.quaternion.conjugate(self._begun[k + 1])
-                turn = arrays.quaternion.product(now[k + 1], begun)
-                turned = arrays.quaternion.product(turn, self._reached[k + 1])
-                moved[k + 1] = arrays.quaternion.normalize(turned)
-        _put(self._poses, moved)
-        _put(self._carried, self._with)
-
-
-def _values(functions: Sequence[Function]) -> list[np.ndarray]:
-    return [np.array(f.dat.data_ro_with_halos) for f in functions]
-
-
-def _put(functions: Sequence[Function], values: Sequence[np.ndarray]) -> None:
-    for f, array in zip(functions, values, strict=True):
-        f.dat.data_wo_with_halos[...] = array
+        product, conjugate = arrays.quaternion.product, arrays.quaternion.conjugate
+        changes = [(np.array(now), was) for now, was in self._begun.pairs()]
+        self._reached.restore()
+        for k, (now, was) in enumerate(changes):
+            if np.array_equal(now, was):
+                continue
+            values = self._poses[k].dat.data_with_halos
+            if k % 2:
+                turned = product(product(now, conjugate(was)), values)
+                values[...] = arrays.quaternion.normalize(turned)
+            else:
+                values += now - was
 
 
 @dataclass
@@ -108,16 +99,12 @@ class EquilibriumReplay(Replay):
 
     def _form(self) -> Form:
         """F at a small displacement from the equilibrium, with the conditions of joints."""
-        problem, motion, unknown = self._problem, self._motion, self._unknown
+        problem, unknown = self._problem, self._unknown
         g = displaced(self._there, unknown.vector)
-        form = problem.rod.internal_work(g, unknown.test)
-        form -= problem.rod.external_work(g, unknown.test, factor=problem.factor)
-        if motion.joints is not None:
-            forces = problem.multiplier + unknown.multiplier
-            form += motion.joints.slope(forces, unknown.test, g)
-            form += motion.spring_work(g, ufl.zero(6), unknown.test)
-            form += motion.joints.value(unknown.nu, g)
-        return form
+        if problem.multiplier is None:
+            return problem.balance(unknown.test, g)
+        form = problem.balance(unknown.test, g, problem.multiplier + unknown.multiplier)
+        return form + self._motion.joints.value(unknown.nu, g)
 
     def _made_operations(self) -> list[Operation]:
         """From the poses of the beams at the start to those at the equilibrium, for derivatives."""

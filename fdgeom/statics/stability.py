@@ -1,7 +1,7 @@
 """Stability of an equilibrium: sign and nearest eigenvalues of its tangent stiffness."""
 
 from functools import cached_property
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sparse
@@ -18,16 +18,6 @@ from fdgeom.statics.linear_algebra import (
     to_scipy,
 )
 from fdgeom.statics.problem import EquilibriumProblem
-
-
-class Stability(Protocol):
-    """Interface of the tangent stiffness K at a point of a path."""
-
-    negative: int
-
-    def nearest(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """The real eigenvalues nearest to zero, and their vectors φ (all free), φ·W φ = 1."""
-        ...
 
 
 class Tangent:
@@ -76,10 +66,11 @@ class Tangent:
         found = int((factors.U.diagonal() < 0).sum())
         if not np.array_equal(factors.perm_r, factors.perm_c):
             # A pivot was zero to the last bit, and rows have been exchanged.
+            whole = self._matrix.toarray()
             if self.symmetric:
-                found = int((np.linalg.eigvalsh(self._matrix.toarray()) < 0).sum())
+                found = int((np.linalg.eigvalsh(whole) < 0).sum())
             else:
-                found = (found + _parity(factors.perm_r) + _parity(factors.perm_c)) % 2
+                found = int(np.linalg.slogdet(whole).sign < 0)
         # Round-off may differ between processes.
         return self._comm.bcast(found)
 
@@ -96,18 +87,37 @@ class Tangent:
             real = real[np.argsort(np.abs(values[real]))][:number]
             values, vectors = values[real].real, vectors[:, real].real
             vectors /= np.linalg.norm(vectors, axis=0)
-        return self._comm.bcast((values, oriented(self._root @ vectors, self._size)))
+        return self._comm.bcast((values, _oriented(self._root @ vectors, self._size)))
 
 
-def oriented(modes: np.ndarray, size: np.ndarray) -> np.ndarray:
+class CompiledStability:
+    """The stability of a symmetric stiffness, as `Tangent`, by the factors of its compiled elimination.
+
+    The signs of the eigenvalues of all eliminated blocks are those of the whole (Sylvester,
+    Haynsworth).
+    """
+
+    def __init__(self, problem: EquilibriumProblem, newton: Any, negative: int) -> None:
+        self._problem, self._newton, self.negative = problem, newton, negative
+
+    def nearest(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """The eigenvalues nearest to zero, and their vectors φ (all free), φ·W φ = 1."""
+        free, weights = self._problem.free, self._problem.weights
+        root = np.sqrt(weights[free])
+
+        def inverse(x: np.ndarray) -> np.ndarray:
+            b = np.zeros(len(weights))
+            b[free] = root * x
+            found = self._newton.by_forces(b)
+            if found is None:
+                raise SolveFailed("the tangent stiffness is singular")
+            return root * found[free]
+
+        values, vectors = nearest(inverse, len(root), number, 0.0)
+        return values, _oriented(vectors / root[:, None], root)
+
+
+def _oriented(modes: np.ndarray, size: np.ndarray) -> np.ndarray:
     """Modes with the sign that makes their largest displacement, times its size, positive."""
     largest = np.abs(size[:, None] * modes).argmax(axis=0)
     return modes * np.sign(modes[largest, range(modes.shape[1])])
-
-
-def _parity(permutation: np.ndarray) -> int:
-    """0 for an even permutation, 1 for an odd one."""
-    size = len(permutation)
-    graph = sparse.csr_matrix((np.ones(size), (np.arange(size), permutation)), shape=(size, size))
-    cycles, _ = sparse.csgraph.connected_components(graph)
-    return (size - cycles) % 2

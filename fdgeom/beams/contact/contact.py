@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import ufl
 from firedrake import TestFunction
+from pyadjoint.tape import no_annotations
 from ufl.classes import Expr
 
 from fdgeom.beams.contact.obstacles import Number, Obstacle, number, present
@@ -19,7 +20,6 @@ from fdgeom.forms import shaped_space
 from fdgeom.lie import halves, quaternion
 from fdgeom.line import Numbering
 from fdgeom.operations import Interpolation
-from fdgeom.taping import off_the_tape
 from fdgeom.validation import instance
 
 # Of the squared slip at which friction is rounded off: below it friction has no direction.
@@ -236,7 +236,7 @@ class Contact(BodyLoad):
         return 0.05 * self._radius(rod) if self.rounding is None else self.rounding
 
     # --- for users ---------------------------------------------------------------------------------
-    @off_the_tape
+    @no_annotations
     def depth(self, beam) -> np.ndarray:
         """Depth in the nearest obstacle at each node of a beam, (nodes,) in the order of the arc
         length, on every rank; negative where the rod is apart from all obstacles.
@@ -244,7 +244,7 @@ class Contact(BodyLoad):
         distances, radius = self._nodes(beam).gaps()
         return radius - distances.min(axis=1)
 
-    @off_the_tape
+    @no_annotations
     def forces(self, beam) -> np.ndarray:
         """Force (in space) on each node of a beam with friction, (nodes, 3) as :meth:`depth`.
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -61,7 +62,7 @@ def picture(
             [transported(positions[:, a:b], shapes.axis) for a, b in parts], axis=1
         )
     up, flat = _vertical(shapes.gravity, high - low)
-    numbers = _Numbers(extent)
+    in_time = partial(_in_time, extent=extent)
     plot = k3d.plot(
         name=words["title"], snapshot_type="full", menu_visibility=False, grid_visible=False,
         camera_auto_fit=False, camera_fov=35, camera_mode="orbit",
@@ -77,7 +78,7 @@ def picture(
     )
     fields = [_field(name, values[name], parts, rods.nodes, units) for name in values]
     mesh = k3d.mesh(
-        numbers.in_time(rods.vertices), rods.triangles.astype(np.uint32), flat_shading=False,
+        in_time(rods.vertices), rods.triangles.astype(np.uint32), flat_shading=False,
         side="double", name="rods", color_map=k3d.matplotlib_color_maps.Viridis, roughness=0.5,
         **({"attribute": fields[0][1], "color_range": fields[0][0]["range"]} if fields
            else {"color": _PLAIN}),
@@ -90,13 +91,13 @@ def picture(
     if symbols.balls:
         places, sizes, colors = symbols.joined_balls()
         plot += k3d.points(
-            numbers.in_time(places), point_sizes=sizes, colors=colors, shader="3d", name="balls"
+            in_time(places), point_sizes=sizes, colors=colors, shader="3d", name="balls"
         )
         shown.append(places.reshape(-1, 3))
     if symbols.surfaces:
         surface = joined(symbols.surfaces)
         plot += k3d.mesh(
-            numbers.in_time(surface.vertices), surface.triangles.astype(np.uint32),
+            in_time(surface.vertices), surface.triangles.astype(np.uint32),
             colors=symbols.colors(), side="double", name="symbols", roughness=0.6,
         )  # fmt: skip
         shown.append(surface.vertices.reshape(-1, 3))
@@ -104,7 +105,7 @@ def picture(
         walls = np.array(shapes.obstacles)
         walls = walls[chosen] if len(walls) > 1 else walls
         plot += k3d.mesh(
-            numbers.in_time(walls), shapes.obstacle_triangles.astype(np.uint32), color=_FAINT,
+            in_time(walls), shapes.obstacle_triangles.astype(np.uint32), color=_FAINT,
             opacity=0.35, side="double", name="obstacles",
         )  # fmt: skip
     shown = np.concatenate(shown)
@@ -133,19 +134,16 @@ def picture(
     return plot
 
 
-class _Numbers:
-    """Series in time with as many digits as a picture shows, so that they compress."""
-
-    def __init__(self, extent: float) -> None:
-        self._unit = 2.0 ** np.floor(np.log2(extent * 4e-5))
-
-    def in_time(self, values: np.ndarray) -> dict[str, np.ndarray] | np.ndarray:
-        """Values (times, ...) by the number of the time, as k3d has them."""
-        # The times themselves will not do: k3d takes those within 0.001 of one another for one.
-        rounded = (np.round(values / self._unit) * self._unit).astype(np.float32)
-        if np.all(rounded == rounded[0]):
-            return rounded[0]
-        return {str(k): value for k, value in enumerate(rounded)}
+def _in_time(values: np.ndarray, extent: float) -> dict[str, np.ndarray] | np.ndarray:
+    """Values (times, ...) by the number of the time, as k3d has them, with as many digits as a picture
+    shows, so that they compress.
+    """
+    # The times themselves will not do: k3d takes those within 0.001 of one another for one.
+    unit = 2.0 ** np.floor(np.log2(extent * 4e-5))
+    rounded = (np.round(values / unit) * unit).astype(np.float32)
+    if np.all(rounded == rounded[0]):
+        return rounded[0]
+    return {str(k): value for k, value in enumerate(rounded)}
 
 
 def _arrays(shapes: Snapshots, chosen: np.ndarray):

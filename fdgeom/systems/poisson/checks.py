@@ -7,6 +7,7 @@ import numpy as np
 import ufl
 from firedrake import ConvergenceError, Function, assemble, derivative
 from firedrake.assemble import get_assembler
+from pyadjoint.tape import no_annotations
 from ufl.algorithms.analysis import has_exact_type
 from ufl.classes import Expr, Form, Grad
 
@@ -15,10 +16,9 @@ from fdgeom.forms import is_zero, parts_of, random_function, substitute
 from fdgeom.identities import Identity
 from fdgeom.systems.poisson.gradient import riesz
 from fdgeom.systems.poisson.poisson_forms import PoissonForms
-from fdgeom.taping import off_the_tape
 
 
-@off_the_tape
+@no_annotations
 def antisymmetry_defect(system: PoissonForms, samples: int = 3, seed: int = 0) -> float:
     """Relative size of {·, b} + {b, ·} at the state, the largest over random fields b."""
     swapped = _swapped(system, system.bracket, 1.0, np.random.default_rng(seed))(lambda form: form)
@@ -130,7 +130,7 @@ def _norm(b) -> float:
         return x.norm()
 
 
-@off_the_tape
+@no_annotations
 def jacobi_defect(system: PoissonForms, samples: int, seed: int) -> float:
     """Relative size of the cyclic sum {{f, g}, k} for random linear functionals f, g, k."""
     if samples < 1:
