@@ -15,8 +15,7 @@ from fdgeom.beams.ends import held_components
 from fdgeom.beams.fingerprint import beam_parameters, parameters_of_loads, with_kind
 from fdgeom.beams.forces import Forces
 from fdgeom.beams.held_nodes import Hold, held_ends
-from fdgeom.beams.network.blocks import ManySnapshots
-from fdgeom.beams.network.copying import FIELDS, BeamCopy
+from fdgeom.beams.network.copying import FIELDS, BeamCopy, ManySnapshots
 from fdgeom.beams.network.joint_set import JointSet, JointSprings, owners
 from fdgeom.beams.network.joints import Joint, Prismatic
 from fdgeom.beams.network.network import Network
@@ -122,7 +121,7 @@ class Assembly(OffTape, RodMotion):
         time = Time()
         made = NetworkRod(network, self.beams, bodies)
         names = ("position", "orientation")
-        fields = [network.nodal(v, n) for v, n in zip((position, orientation), names, strict=True)]
+        fields = [network.field(v, n) for v, n in zip((position, orientation), names, strict=True)]
         holds = self._holds()
         fixed = {number for number, hold in holds if len(hold.components)}
         rotations = arrays.quaternion.matrix(orientation)
@@ -373,7 +372,9 @@ class Assembly(OffTape, RodMotion):
         """The fields of a beam, and ``beam``: the number of the beam that a cell belongs to."""
         network = self.network
         number = np.concatenate([network.owner, np.full(len(network.ends), -1)])
-        return super().output_fields() | {"beam": network.cellwise(number.astype(float), "beam")}
+        return super().output_fields() | {
+            "beam": network.field(number.astype(float), "beam", cells=True)
+        }
 
     def drawn_beams(self) -> tuple[Beam, ...]:
         return self.beams

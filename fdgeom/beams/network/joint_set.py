@@ -77,7 +77,7 @@ class JointSet(Condition):
         """A DG0 function: a value for each joint, and zero elsewhere."""
         found = np.zeros((len(self._network.cells), *values.shape[1:]))
         found[self._network.pieces :] = values
-        return self._network.cellwise(found, name)
+        return self._network.field(found, name, cells=True)
 
     def _triads(self, rotations: np.ndarray) -> tuple[Expr | None, Expr | None]:
         """The joints' triads in the sections of the two ends: 3×3, constant in each joint."""
