@@ -23,6 +23,7 @@ from firedrake.mesh import plex_from_cell_list
 from firedrake.petsc import PETSc
 
 from .elasticity import broken_element
+from .outline import coinciding
 
 #: Degree of the coordinates where walls are curved.
 CURVED = 2
@@ -129,12 +130,8 @@ class GluedMesh:
         cells = np.concatenate(
             [cells + start for (_, cells), start in zip(grids, starts[:-1], strict=True)]
         )
-        size = np.ptp(places, axis=0).max()
-        columns = [_clusters(values, 1e-9 * size) for values in places.T]
-        _, first, merged = np.unique(
-            np.stack(columns, axis=1), axis=0, return_index=True, return_inverse=True
-        )
-        self._vertices, self._cells = places[first], merged.ravel()[cells]
+        first, same = coinciding(places)
+        self._vertices, self._cells = places[first], same[cells]
 
     def _plex(self, comm) -> PETSc.DMPlex:
         root = comm.rank == 0
@@ -183,11 +180,3 @@ class GluedMesh:
             values = first + (values - first + np.pi) % (2 * np.pi) - np.pi
             angle.dat.data_wo_with_halos[nodes[cells]] = values
         return angle
-
-
-def _clusters(values: np.ndarray, gap: float) -> np.ndarray:
-    """Numbers that are equal but for round-off get the same index."""
-    order = np.argsort(values)
-    index = np.empty(len(values), dtype=int)
-    index[order] = np.concatenate([[0], np.cumsum(np.diff(values[order]) > gap)])
-    return index

@@ -34,18 +34,39 @@ def of_numbers(shape: Callable[..., np.ndarray], *lengths) -> np.ndarray | None:
     return None if any(isinstance(x, Expr) for x in lengths) else shape(*map(float, lengths))
 
 
+def coinciding(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The first of the points at each place, and the index of each point's place."""
+    gap = 1e-9 * np.ptp(points, axis=0).max()
+    columns = np.stack([_clusters(values, gap) for values in points.T], axis=1)
+    _, first, same = np.unique(columns, axis=0, return_index=True, return_inverse=True)
+    return first, same.reshape(-1)
+
+
+def _clusters(values: np.ndarray, gap: float) -> np.ndarray:
+    """Numbers that are equal but for round-off get the same index."""
+    order = np.argsort(values)
+    index = np.empty(len(values), dtype=int)
+    index[order] = np.concatenate([[0], np.cumsum(np.diff(values[order]) > gap)])
+    return index
+
+
+def occur_once(points: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """The edges (n, 2) between places that no other edge connects; each cell has its own corners."""
+    if not len(edges):  # a rank without cells
+        return edges
+    pairs = np.sort(coinciding(points)[1][edges], axis=1)
+    _, same, counts = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
+    return edges[counts[same.reshape(-1)] == 1]
+
+
 def of_edges(points: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """Closed curves (n, 3) of the edges (m, 2) between points (p, 2) that occur once."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components, depth_first_order
 
     size = np.ptp(points, axis=0).max()
-    # Each cell has its own copies of its corners: points that coincide are one.
-    places = np.round(points / (1e-9 * size))
-    _, first, same = np.unique(places, axis=0, return_index=True, return_inverse=True)
-    pairs = np.sort(same.reshape(-1)[edges], axis=1)
-    pairs, occurrences = np.unique(pairs, axis=0, return_counts=True)
-    a, b = pairs[occurrences == 1].T
+    first, same = coinciding(points)
+    a, b = np.unique(np.sort(same[occur_once(points, edges)], axis=1), axis=0).T
     graph = coo_array((np.ones(len(a)), (a, b)), shape=(len(first),) * 2).tocsr()
     _, label = connected_components(graph, directed=False)
     curves = []

@@ -12,7 +12,7 @@ from fdgeom import citations
 from fdgeom.messages import format_value
 from fdgeom.validation import number
 
-from .elasticity import MANDEL, Regions, broken_element, from_mandel, values_at
+from .elasticity import Regions, broken_element, from_mandel, values_at
 from .material import material_axes, turned
 from .operators import Operators, strain_vector
 from .saint_venant import SaintVenant, mixed
@@ -82,17 +82,9 @@ class Recovery:
         return field
 
     def _tensor(self, name: str, vectors: np.ndarray) -> Function:
-        own, field = tensors(vectors), Function(self.space, name=name)
-        field.dat.data_wo[...] = np.einsum("ai,nij,bj->nab", self._axes, own, self._axes)
+        own, field = np.array(from_mandel(vectors.T)), Function(self.space, name=name)
+        field.dat.data_wo[...] = np.einsum("ai,ijn,bj->nab", self._axes, own, self._axes)
         return field
-
-
-def tensors(vectors: np.ndarray) -> np.ndarray:
-    """Symmetric matrices (nodes, 3, 3) of Mandel's vectors (nodes, 6)."""
-    made = np.empty((len(vectors), 3, 3))
-    for k, (i, j, factor) in enumerate(MANDEL):
-        made[:, i, j] = made[:, j, i] = vectors[:, k] / factor
-    return made
 
 
 class Criterion:

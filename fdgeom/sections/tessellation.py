@@ -7,6 +7,7 @@ import scipy
 from firedrake import Function, FunctionSpace, SpatialCoordinate, VectorFunctionSpace
 
 from .elasticity import broken_element
+from .outline import occur_once
 
 
 class Tessellation:
@@ -54,25 +55,8 @@ class Tessellation:
         """Edges (edges, 2) that belong to one cell of this rank only: the outline of the section,
         on several ranks with the borders between them.
         """
-        vertices = FunctionSpace(self.mesh, "CG", 1)
-        points = np.asarray(vertices.finat_element.dual_basis[1].points, dtype=float)
-        rim = self._reference[_rim(self._reference)]
-        # Where on the rim the corners are, and which vertex of the cell each is.
-        distance = np.abs(rim[:, None] - points[None]).sum(axis=-1)
-        corners = np.flatnonzero(distance.min(axis=1) < 1e-9)
-        shift = corners[0]
-        vertex = distance[corners].argmin(axis=1)
-        side = np.searchsorted(corners, np.arange(len(rim)), side="right") - 1
-        side = np.where(np.arange(len(rim)) < shift, len(corners) - 1, side)
-        own = vertices.cell_node_list[: len(self.cells)]
-        ends = np.stack([own[:, vertex], own[:, np.roll(vertex, -1)]], axis=-1)
-        ends = np.sort(ends, axis=-1)
-        _, inverse, count = np.unique(
-            ends.reshape(-1, 2), axis=0, return_inverse=True, return_counts=True
-        )
-        lone = (count[inverse.ravel()] == 1).reshape(len(own), len(corners))
-        pieces = np.stack([self.rim, np.roll(self.rim, -1, axis=1)], axis=-1)
-        return pieces[lone[:, side]]
+        edges = np.stack([self.rim, np.roll(self.rim, -1, axis=1)], axis=-1)
+        return occur_once(self.places.reshape(-1, 2), edges.reshape(-1, 2))
 
 
 def _rim(reference: np.ndarray) -> np.ndarray:
