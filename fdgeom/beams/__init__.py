@@ -4,7 +4,7 @@ Sections and their laws, ends, loads and joints; the beam as strain and momentum
 and as poses of its nodes with their balance of forces. Time integration is in
 :mod:`fdgeom.steppers`, sections from drawings are in :mod:`fdgeom.sections`.
 
-- `beam`: the class `Beam`; `section`, `law`, `damping`, `sampling`: what it is made of; `fields`: its fields;
+- `beam`: the class `Beam`; `section`, `law`, `sampling`: what it is made of; `fields`: its fields;
 - `ends`, `held_nodes`, `bracket_ends`: clamped, pinned, sliding and moved ends;
 - `bracket`: strain and momentum as a Poisson system; `beam_motion`, `rod_of_beam`: the configuration form;
   `consistency`: which of the two the user has set; `chain`, `shape_at_rest`: poses from strains and back;

@@ -16,7 +16,6 @@ from fdgeom.beams.bracket import BeamBracket
 from fdgeom.beams.chain import Chain, Reconstruct, projection
 from fdgeom.beams.consistency import Consistency
 from fdgeom.beams.contact.contact import contact_fields
-from fdgeom.beams.damping import viscosity_of
 from fdgeom.beams.ends import GivenPose, Sliding
 from fdgeom.beams.fingerprint import beam_parameters
 from fdgeom.beams.forces import BeamReactions, StressResultants
@@ -151,7 +150,6 @@ class Beam(BeamBracket):
         )
         citations.cite(type(self))
         check_places(self)
-        viscosity_of(self)
         self.chain = Chain(self)
         #: Keeps the two descriptions consistent.
         self.consistency = Consistency(self, self.chain)

@@ -54,10 +54,6 @@ class Chain:
         points, nodes = (f.function_space().dim() for f in (self._beam.strain, self._beam.momentum))
         return nodes > points
 
-    def reconstruct(self, position, orientation) -> None:
-        """Fill position and orientation of the beam from its strain."""
-        self._put(self.from_pose(position, orientation))
-
     def from_pose(self, position, orientation) -> Poses:
         """The poses (n + 1, 3), (n + 1, 4) with this pose of the first node."""
         return self._shape(_pose(position, orientation))
@@ -97,9 +93,6 @@ class Chain:
     def _poses(self, position: Function, orientation: Function):
         _, nodes = self._lines()
         return nodes.gather(position), quaternion.normalize(nodes.gather(orientation))
-
-    def _put(self, poses: Poses) -> None:
-        self.put_poses(poses, (self._beam.position, self._beam.orientation))
 
     def put_poses(self, poses: Poses, fields: Sequence[Function]) -> None:
         """Fill a position and an orientation of the beam's nodes."""

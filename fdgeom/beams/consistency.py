@@ -1,6 +1,6 @@
 """Consistency of strain and momentum of a beam with its configuration and velocity."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property, partial
 
 import numpy as np
@@ -123,20 +123,17 @@ class Consistency:
         return found
 
     def for_configuration(
-        self,
-        measured: Callable[[], Function],
-        modified: Sequence[Function] = (),
-        *,
-        alone: bool,
+        self, rod: Rod, modified: Sequence[Function] = (), *, alone: bool
     ) -> list[Operation]:
         """The operations that update configuration and velocity, for steps that move these."""
-        # `measured()` is the strain of the configuration in the measure of the steps; `alone`:
-        # nothing else, such as the joints of a network, determines where the beam is.
-        if not self._is_finite():
+        # Strains of the configuration are in the measure of the rod; `alone`: nothing else, such as
+        # the joints of a network, determines where the beam is. Where the inertia has changed the
+        # velocity is kept.
+        if (not modified and self.holds()) or not self._is_finite():
             return []
         self._refuse_contradiction()
         set_now, _, pose_now, _ = self._set(())
-        if set_now and pose_now and not self._chain.agrees(measured()):
+        if set_now and pose_now and not self._chain.agrees(self._strain_vector(rod)):
             raise ValueError(
                 "strain and configuration of a beam were both set and contradict one another: "
                 + _WHAT_TO_DO
@@ -153,6 +150,25 @@ class Consistency:
         if velocity is not momentum:
             found.append(self.momentum_of_velocity if velocity else self.velocity_of_momentum)
         return [*found, self._reconstruction] if strain and not pose else found
+
+    def of_configuration(self, rod: Rod) -> list[Operation]:
+        """The operations that set strain and momentum to those of the configuration and the velocity."""
+        # So the beam's own energies and momenta are those of the motion, in the rod's measure.
+        strain = self._beam.strain
+        test = TestFunction(strain.function_space())
+        made = Assemble(work=self._strain(rod, test), by={test: strain})
+        return [self.momentum_of_velocity, made]
+
+    def _strain_vector(self, rod: Rod) -> Function:
+        return VectorAssembly(self._strain(rod)).assemble()
+
+    def _strain(self, rod: Rod, test: Expr | None = None) -> Form:
+        """The form whose vector is the strain of the configuration."""
+        beam = self._beam
+        strain = rod.elastic_strain((beam.position, beam.orientation))
+        if beam.reference_strain is not None:
+            strain += beam.reference_strain
+        return rod.cells.values(strain, test)
 
     def _refuse_derivatives(self, alone: bool) -> None:
         """Raise ``NotImplementedError`` if setting the strain would not move the beam as it is now."""
@@ -195,43 +211,6 @@ class Consistency:
         gap, *sizes = beam.comm.allreduce(sums, op=MPI.SUM)
         # Where neither moves, nothing can contradict; what is not finite fails in the step.
         return float(np.sqrt(abs(gap) / max(*sizes, np.finfo(float).tiny)))
-
-
-class DependentFields:
-    """Sets strain and momentum of a beam from its configuration, in the rod's strain measure."""
-
-    # So the beam's own energies and momenta are those of the motion.
-    def __init__(
-        self, beam: BeamFields, rod: Rod, consistency: Consistency, *, alone: bool = True
-    ) -> None:
-        self._beam, self._rod = beam, rod
-        self._consistency, self._alone = consistency, alone
-
-    def _strain(self, test: Expr | None = None) -> Form:
-        """The form whose vector is the strain of the configuration."""
-        beam = self._beam
-        strain = self._rod.elastic_strain((beam.position, beam.orientation))
-        if beam.reference_strain is not None:
-            strain += beam.reference_strain
-        return self._rod.cells.values(strain, test)
-
-    def synchronise(self, modified: Sequence[Function] = ()) -> list[Operation]:
-        """The operations that update the description which was not set since the last step."""
-        # Where the inertia has changed the velocity is kept.
-        if not modified and self._consistency.holds():
-            return []
-        return self._consistency.for_configuration(
-            lambda: VectorAssembly(self._strain()).assemble(), modified, alone=self._alone
-        )
-
-    # Made late: an assembly has many beams, and most need no forms of their own.
-    @cached_property
-    def publish(self) -> list[Operation]:
-        """The operations that set strain and momentum to those of the configuration and the velocity."""
-        strain = self._beam.strain
-        test = TestFunction(strain.function_space())
-        made = Assemble(work=self._strain(test), by={test: strain})
-        return [self._consistency.momentum_of_velocity, made]
 
 
 class _Product:

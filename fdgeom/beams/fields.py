@@ -25,6 +25,7 @@ from fdgeom.beams.sampling import (
     body_matrix,
     mean_at_nodes,
     sample_shape,
+    viscosity_of,
     warn_beyond_stations,
 )
 from fdgeom.clock import Time
@@ -115,6 +116,7 @@ class BeamFields:
             "reference_strain", reference_strain, strain_space, self.time
         )
         self.loads, self.damping = check_loads(loads), damping
+        self.viscosity = viscosity_of(damping, self.stiffness, mesh)
         self.strain_measure = choice("strain_measure", strain_measure, STRAINS)
         self.shaped = shaped
         if shaped:

@@ -22,7 +22,6 @@ from fdgeom.lie import arrays, halves, join, quaternion
 from fdgeom.line import Numbering
 from fdgeom.messages import format_value
 from fdgeom.operations.dependent import dependents_in
-from fdgeom.systems.motion.accelerations import Accelerations
 from fdgeom.systems.motion.motion import Motion
 
 if TYPE_CHECKING:
@@ -32,6 +31,9 @@ if TYPE_CHECKING:
 
 class Forces:
     """Forces of supports and joints, each from a virtual work."""
+
+    #: Whether those of a step belong to the present state.
+    belong: Callable[[], bool]
 
     # Virtual displacements are (rotation, translation), both in space: so the works are moments
     # about the nodes, and forces, in space. `balance(test)` is the work of inertia, strains, loads
@@ -83,27 +85,6 @@ class PresentForces(Forces):
             return joints.slope(multiplier, test, g) + motion.spring_work(g, v, test)
 
         super().__init__(motion, balance, joint_work)
-
-
-class SolvedForces(PresentForces):
-    """Forces of the equations of motion at a state without known accelerations."""
-
-    def __init__(self, motion: Motion) -> None:
-        acceleration, multiplier = Function(motion.space, name="acceleration"), None
-        if motion.constraint is not None:
-            multiplier = Function(motion.constraint.space, name="multiplier")
-        super().__init__(motion, acceleration, multiplier)
-        #: Finds v̇ and λ of the present state.
-        self.accelerations = Accelerations(motion, acceleration, multiplier)
-
-
-class StepForces(PresentForces):
-    """Forces of the step that led to the present state, with its accelerations and multipliers."""
-
-    belong: Callable[[], bool]
-
-    def __init__(self, motion: Motion) -> None:
-        super().__init__(motion, motion.acceleration, motion.multiplier)
 
 
 def from_space(orientation: Expr, displacement: Expr) -> Expr:

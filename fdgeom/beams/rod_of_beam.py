@@ -6,7 +6,6 @@ from firedrake import Constant, Function, FunctionSpace, TestFunction, assemble
 from mpi4py import MPI
 from ufl.classes import Expr
 
-from fdgeom.beams.damping import viscosity_of
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.rod.body_load import AppliedLoad, PartOfRod
 from fdgeom.beams.rod.cells import Cells
@@ -45,7 +44,7 @@ def rod_of(beam: BeamFields, measure: str | None = None) -> Rod:
         tangent=beam.tangent,
         strain=measure,
         reference=shape_in_measure(beam, measure) if beam.shaped else beam.reference_strain,
-        viscosity=viscosity_of(beam),
+        viscosity=beam.viscosity,
         loads=[AppliedLoad(load, part) for load in beam.loads],
         part=part,
         time=beam.time,
