@@ -67,9 +67,7 @@ def end_node(space, name: str) -> np.ndarray:
         space.mesh(), element.sub_elements[0] if space.value_size > 1 else element
     )
     place = coordinates_of(scalar)
-    comm = space.mesh().comm
-    first = comm.allreduce(place.min(initial=np.inf), op=MPI.MIN)
-    last = comm.allreduce(place.max(initial=-np.inf), op=MPI.MAX)
+    first, last = bounds(space.mesh())
     end = {"left": first, "right": last}[name]
     return np.flatnonzero(np.abs(place - end) <= _SAME * (last - first))
 
@@ -92,11 +90,15 @@ def is_linear(element) -> bool:
 
 def extent(mesh) -> tuple[int, float]:
     """The number of cells of a line and its length, on all ranks together."""
-    x = mesh.coordinates.dat.data_ro
-    ends = [(x.min(), x.max())] if len(x) else []
-    found = mesh.comm.allgather((mesh.cell_set.size, ends))
-    places = np.array([pair for _, pairs in found for pair in pairs])
-    return sum(cells for cells, _ in found), float(places.max() - places.min())
+    first, last = bounds(mesh)
+    return mesh.comm.allreduce(mesh.cell_set.size), last - first
+
+
+def bounds(mesh) -> tuple[float, float]:
+    """The smallest and the largest coordinate of a line, on all ranks together."""
+    x, comm = mesh.coordinates.dat.data_ro, mesh.comm
+    first = comm.allreduce(x.min(initial=np.inf), op=MPI.MIN)
+    return float(first), float(comm.allreduce(x.max(initial=-np.inf), op=MPI.MAX))
 
 
 class Numbering:

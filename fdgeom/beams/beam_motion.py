@@ -88,9 +88,6 @@ class BeamMotion(RodMotion):
         found = beam_parameters(self.beam)
         return found if self._measure is None else found | {"strain measure": self._measure}
 
-    def drawn_beams(self) -> tuple:
-        return (self.beam,)
-
     def functions(self) -> dict[str, Function]:
         ours, theirs = super().functions(), self.beam.functions()
         ours["velocity in space"] = ours.pop("velocity")

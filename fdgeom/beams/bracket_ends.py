@@ -39,25 +39,24 @@ class BracketEnd:
         #: Local index of the end's node, if this rank has it and it is held.
         self.nodes = np.array([], dtype=int)
         self._target, self._motion, self._update, self._rate = None, None, None, None
-        self._acceleration: tuple[Function, PointwiseUpdate] | None = None
         if len(components) or self._in_space:
             self.nodes = end_node(beam.velocity.function_space(), name)
         if prescribed:
-            self._target = Function(
-                beam.velocity.function_space(), name=f"velocity of the {name} end"
+            self._target, rate = (
+                Function(beam.velocity.function_space(), name=f"{what} of the {name} end")
+                for what in ("velocity", "acceleration")
             )
+            t = ufl.variable(beam.time)
+            slope = expand_derivatives(ufl.diff(_velocity(name, velocity, t), t))
             self._motion = _velocity(name, velocity, beam.time)
             self._update = PointwiseUpdate({self._target: self._motion})
-            t = ufl.variable(beam.time)
-            self._rate = expand_derivatives(ufl.diff(_velocity(name, velocity, t), t))
+            self._rate = rate, PointwiseUpdate({rate: slope})
 
     def given_motion(self) -> tuple[ufl.core.expr.Expr, ...]:
         """The expressions of its pose or velocity, if they are given in time."""
-        t = self._beam.time
         if isinstance(self.kind, GivenPose):
-            return tuple(part for part in self.kind.pose(t) if part is not None)
-        velocity = _given_velocity(self.kind)
-        return () if velocity is None else (_velocity(self.name, velocity, t),)
+            return tuple(part for part in self.kind.pose(self._beam.time) if part is not None)
+        return () if self._motion is None else (self._motion,)
 
     def update(self) -> None:
         """Evaluate a prescribed motion at the beam's time."""
@@ -78,10 +77,7 @@ class BracketEnd:
         """The rate of the held components of the velocity, at the beam's time."""
         if self._rate is None:
             return np.zeros(len(self.held))
-        if self._acceleration is None:
-            rate = Function(self._beam.velocity.function_space())
-            self._acceleration = rate, PointwiseUpdate({rate: self._rate})
-        rate, update = self._acceleration
+        rate, update = self._rate
         update.apply()
         values = rate.dat.data_ro_with_halos[self.nodes]
         return values[0, self.held] if len(values) else np.zeros(len(self.held))

@@ -13,13 +13,12 @@ from firedrake import (
     TestFunction,
     VectorFunctionSpace,
 )
-from mpi4py import MPI
 from ufl.classes import Expr, Form
 
 from fdgeom.execution import PointwiseUpdate, VectorAssembly
 from fdgeom.forms import simplify
 from fdgeom.lie import arrays, halves, join, quaternion
-from fdgeom.line import Numbering
+from fdgeom.line import Numbering, bounds
 from fdgeom.messages import format_value
 from fdgeom.operations.dependent import dependents_in
 from fdgeom.systems.motion.motion import Motion
@@ -162,11 +161,7 @@ class StressResultants:
         self._dependents = dependents_in(beam.stress())
         self._points = Numbering(self._stress.function_space())
         self._degree = beam.degree
-        own, comm = beam.mesh.coordinates.dat.data_ro, beam.comm
-        self._ends = (
-            comm.allreduce(own.min(initial=np.inf), op=MPI.MIN),
-            comm.allreduce(own.max(initial=-np.inf), op=MPI.MAX),
-        )
+        self._ends = bounds(beam.mesh)
 
     def at(self, s) -> np.ndarray:
         """(6,) at an arc length, or (n, 6) at n of them, from the strain of the beam."""

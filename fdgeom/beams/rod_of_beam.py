@@ -3,17 +3,16 @@
 import numpy as np
 import ufl
 from firedrake import Constant, Function, FunctionSpace, TestFunction, assemble
-from mpi4py import MPI
 from ufl.classes import Expr
 
 from fdgeom.beams.fields import BeamFields
+from fdgeom.beams.network.places import Place
 from fdgeom.beams.rod.body_load import AppliedLoad, PartOfRod
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
-from fdgeom.beams.rod.loads import check_at
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.shape_at_rest import shape_in_measure
-from fdgeom.line import coordinates_of, end_node
+from fdgeom.line import Numbering, end_node
 from fdgeom.operations.dependent import private
 from fdgeom.sections.matrices import SectionMatrices
 
@@ -60,17 +59,8 @@ def radius_of(section: SectionMatrices) -> Expr | None:
 
 def _nodes(beam: BeamFields, at: str | float) -> np.ndarray:
     """The node of an end, or at an arc length: its local index, if this rank has it."""
-    space = beam.velocity.function_space()
-    check_at(at)
-    if isinstance(at, str):
-        return end_node(space, at)
-    arcs = coordinates_of(FunctionSpace(beam.mesh, "CG", 1))
-    distance = np.abs(arcs - at)
-    nearest = beam.comm.allreduce(distance.min(initial=np.inf), op=MPI.MIN)
-    length = beam.comm.allreduce(np.abs(arcs).max(initial=0.0), op=MPI.MAX)
-    if nearest > 1e-9 * length:
-        raise ValueError(f"at: the mesh has no node at {at!r}; the nearest is {nearest:.3g} away")
-    return np.flatnonzero(distance <= 1e-9 * length)
+    numbering = Numbering(beam.velocity.function_space())
+    return np.flatnonzero(numbering.nodes == Place(beam, at).index(numbering.coordinates))
 
 
 def check_places(beam: BeamFields) -> None:

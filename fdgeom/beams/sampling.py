@@ -17,17 +17,16 @@ from firedrake import (
     TestFunction,
     inner,
 )
-from mpi4py import MPI
 from ufl.algorithms import extract_coefficients
-from ufl.classes import Derivative, GeometricQuantity
+from ufl.classes import Derivative, Form, GeometricQuantity
 from ufl.core.expr import Expr
 from ufl.corealg.traversal import unique_pre_traversal
 from ufl.domain import extract_domains
 from ufl.sobolevspace import H1
 
 from fdgeom.execution import VectorAssembly
-from fdgeom.forms import is_real
-from fdgeom.line import coordinates_of
+from fdgeom.forms import is_real, scalar_space
+from fdgeom.line import bounds, coordinates_of
 from fdgeom.measures import gauss_lobatto
 from fdgeom.messages import format_value, is_function
 from fdgeom.operations import Assemble, Broadcast
@@ -76,20 +75,30 @@ def mean_at_nodes(name: str, value, mesh, element):
         return value
     in_cells = TensorFunctionSpace(mesh, BrokenElement(element), shape=(6, 6))
     values = _positive_definite(name, value, in_cells)
-    space = TensorFunctionSpace(mesh, element, shape=(6, 6))
-    field = Function(space, name=name)
+    field = Function(TensorFunctionSpace(mesh, element, shape=(6, 6)), name=name)
     nodal = gauss_lobatto(mesh, element.degree() + 1)
     # Each cell counts by its length that belongs to the node, so that the total mass is unchanged.
-    weight = private(Function(FunctionSpace(mesh, element)))
+    return nodal_mean(values, field, lambda density: density * nodal)
 
+
+def nodal_mean(
+    values: Expr, field: Function, at_nodes: Callable[[Expr], Form], rest: np.ndarray | float = 0.0
+) -> Function:
+    """Make a field follow the mean of values in the cells at each node, plus ``rest``."""
+    # `at_nodes` integrates a density by the nodes; nodes that it gives no length have the rest alone.
+    space = field.function_space()
+    weight = private(Function(scalar_space(space)))
     test = TestFunction(space)
-    mean = weight * inner(values, test) * nodal
-    length = VectorAssembly(TestFunction(weight.function_space()) * nodal)
+    length = VectorAssembly(at_nodes(TestFunction(weight.function_space())))
+    mean = at_nodes(weight * inner(values, test))
     assembly = VectorAssembly(mean)
 
     def make() -> None:
-        weight.dat.data_wo[...] = 1 / length.assemble().dat.data_ro
-        field.dat.data_wo[...] = assembly.assemble().dat.data_ro
+        there = length.assemble().dat.data_ro_with_halos
+        weight.dat.data_wo_with_halos[...] = np.where(
+            there > 0, 1 / np.where(there > 0, there, 1), 0
+        )
+        field.dat.data_wo_with_halos[...] = rest + assembly.assemble().dat.data_ro_with_halos
 
     made = Dependent([field], [values], make, private=True)
     made.operations = [Assemble(work=mean, by={test: field})]
@@ -129,9 +138,7 @@ def _at_nodes(matrix: MatrixAlong, space) -> Function:
 
 def warn_beyond_stations(stations: np.ndarray, mesh) -> None:
     """Warn if the stations of a section end inside a beam, as fractions of its length do."""
-    arc = coordinates_of(FunctionSpace(mesh, "CG", 1))
-    first = mesh.comm.allreduce(arc.min(initial=np.inf), op=MPI.MIN)
-    last = mesh.comm.allreduce(arc.max(initial=-np.inf), op=MPI.MAX)
+    first, last = bounds(mesh)
     slack = 1e-9 * (last - first)
     if stations[0] > first + slack or stations[-1] < last - slack:
         warnings.warn(

@@ -2,15 +2,16 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from fdgeom.sections import outline
 from fdgeom.sections.bars import (
     Number,
-    bar_matrices,
     circle_properties,
     described,
+    diagonal,
     rectangle_properties,
     tube_properties,
 )
@@ -24,8 +25,10 @@ from fdgeom.sections.matrices import (
     check_stations,
     check_table,
 )
+from fdgeom.sections.properties import transverse
 from fdgeom.sections.table import CONVENTIONS, from_convention, not_a_section, read_json
 from fdgeom.sections.taped import made_on_tape
+from fdgeom.validation import scalar
 
 
 class Section(SectionMatrices):
@@ -94,17 +97,40 @@ class Section(SectionMatrices):
             Material axis along the beam.
         """
         axis = check_axis(axis)
-        matrices = bar_matrices(
-            area,
-            second_moments,
-            torsion_constant,
-            density,
-            youngs_modulus,
-            poisson_ratio,
-            shear_factor,
-            axis,
+        for name, value in (
+            ("area", area),
+            ("density", density),
+            ("youngs_modulus", youngs_modulus),
+        ):
+            scalar(name, value, above=0)
+        moments: Any = second_moments
+        if np.ndim(moments) == 0 or len(moments) != 2:
+            raise ValueError("second_moments must be two, one for each transverse axis")
+        for value in moments:
+            scalar("second_moments", value, above=0)
+        scalar("poisson_ratio", poisson_ratio, above=-1, most=0.5)
+        factors: tuple[Any, ...]
+        factors = tuple(np.ravel(shear_factor)) if np.ndim(shear_factor) else (shear_factor,) * 2
+        if len(factors) != 2:
+            raise ValueError("shear_factor must be one number or two, one for each transverse axis")
+        for factor in factors:
+            scalar("shear_factor", factor, above=0)
+        polar = moments[0] + moments[1]
+        torsion = polar if torsion_constant is None else torsion_constant
+        scalar("torsion_constant", torsion, above=0)
+
+        shear_modulus = youngs_modulus / 2 / (1 + poisson_ratio)
+        # Along the beam, then along the transverse axes; in the order of the axes from here.
+        rows = (
+            [shear_modulus * torsion, *(youngs_modulus * m for m in moments)],
+            [youngs_modulus * area, *(shear_modulus * area * k for k in factors)],
+            [polar, *moments],
         )
-        return cls(*matrices, axis=axis)
+        order = np.argsort([axis, *transverse(axis)]).tolist()
+        bending, stretch, rotation = ([row[k] for k in order] for row in rows)
+        stiffness = diagonal(bending + stretch)
+        inertia = diagonal([density * m for m in rotation] + [density * area] * 3)
+        return cls(stiffness, inertia, axis=axis)
 
     @classmethod
     def rectangle(
@@ -259,17 +285,13 @@ class Section(SectionMatrices):
         """
         if isinstance(materials, Mapping):
             materials = dict(materials)
+        options: dict[str, Any] = {
+            "solver_parameters": solver_parameters,
+            "options_prefix": options_prefix,
+        }
 
         def make() -> MeshSection:
-            return MeshSection(
-                mesh,
-                materials,
-                origin=origin,
-                axis=axis,
-                degree=degree,
-                solver_parameters=solver_parameters,
-                options_prefix=options_prefix,
-            )
+            return MeshSection(mesh, materials, origin=origin, axis=axis, degree=degree, **options)
 
         return made_on_tape(make)
 

@@ -432,7 +432,11 @@ def test_poses_are_checked():
             ValueError,
             "at must be 'left",
         ),
-        (lambda: bent(loads=fg.Load(force=(1, 0, 0), at=0.1)).rod, ValueError, "at: the mesh has"),
+        (
+            lambda: bent(loads=fg.Load(force=(1, 0, 0), at=0.1)).rod,
+            ValueError,
+            "at: the mesh of the beam has",
+        ),
         (
             lambda: bent(loads=fg.Load(force=lambda t: t)).rod,
             ValueError,

@@ -354,9 +354,6 @@ class Assembly(OffTape, RodMotion):
             "beam": network.field(number.astype(float), "beam", cells=True)
         }
 
-    def drawn_beams(self) -> tuple[Beam, ...]:
-        return self.beams
-
     def output_cells(self) -> np.ndarray | None:
         """Mask of this rank's cells that are drawn: cells of beams, not of joints."""
         inside = self.in_rods()

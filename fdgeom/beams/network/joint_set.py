@@ -103,11 +103,13 @@ class JointSet(Condition):
         return self._network.numbering.gather(self._motion.configuration[1])[self._network.ends.T]
 
     # --- in a joint ----------------------------------------------------------------------------------
-    def ends(self, configuration: Pose) -> tuple[Side, Side]:
-        """Position (3) and rotation matrix (3×3) of the two ends of a cell."""
-        ends = zip(*(self._cells.ends(part) for part in configuration), strict=True)
-        (x, p), (y, q) = ends
-        return (x, quaternion.matrix(p)), (y, quaternion.matrix(q))
+    def ends(self, configuration: Pose, displacement: Expr | None = None) -> tuple[Side, Side]:
+        """Position (3) and rotation matrix (3×3) of the two ends of a cell, after a small displacement."""
+        a, b = zip(*(self._cells.ends(part) for part in configuration), strict=True)
+        if displacement is not None:
+            first, second = self._cells.ends(displacement)
+            a, b = displaced(a, first), displaced(b, second)
+        return (a[0], quaternion.matrix(a[1])), (b[0], quaternion.matrix(b[1]))
 
     def at_cell(self, multiplier: Expr) -> Expr:
         """A multiplier's value (m) in the cell of a joint."""
@@ -137,13 +139,6 @@ class JointSet(Condition):
             return Form([])
         return self._any / CellVolume(self._network.mesh) * density * self._measure
 
-    def displaced(self, configuration: Pose, displacement: Expr) -> tuple[Side, Side]:
-        """The two ends of a cell after a small displacement."""
-        a, b = zip(*(self._cells.ends(part) for part in configuration), strict=True)
-        first, second = self._cells.ends(displacement)
-        (x, p), (y, q) = displaced(a, first), displaced(b, second)
-        return (x, quaternion.matrix(p)), (y, quaternion.matrix(q))
-
     # --- forms -----------------------------------------------------------------------------------------
     def value(self, nu: Expr, g: Pose | None = None) -> Form:
         """ν·Φ(g), over all joints."""
@@ -153,13 +148,13 @@ class JointSet(Condition):
     def slope(self, nu: Expr, w: Expr, g: Pose | None = None) -> Form:
         """ν·B(g)w, over all joints."""
         g = self._configuration(g)
-        slope = rate(lambda s: self.constraints(*self.displaced(g, s * w)))
+        slope = rate(lambda s: self.constraints(*self.ends(g, s * w)))
         return self.sum(ufl.dot(self.at_cell(nu), slope))
 
     def turning(self, nu: Expr, v: Expr, g: Pose | None = None) -> Form:
         """ν·(d²Φ/dt² without the acceleration): of a motion with the constant velocity v."""
         s = ufl.variable(Constant(0.0))
-        moved = self.constraints(*self.displaced(self._configuration(g), s * v))
+        moved = self.constraints(*self.ends(self._configuration(g), s * v))
         second = expand_derivatives(ufl.diff(ufl.diff(moved, s), s))
         second = replace(second, {s: ufl.as_ufl(0.0)})
         return self.sum(ufl.dot(self.at_cell(nu), second))
@@ -290,7 +285,7 @@ class JointSprings:
         """Virtual work of springs and dampers against the motion."""
         joints, work = self._set, ufl.as_ufl(0.0)
         if self._has_springs:
-            work += rate(lambda s: self._energy(*joints.displaced(configuration, s * w)))
+            work += rate(lambda s: self._energy(*joints.ends(configuration, s * w)))
         if self._has_dampers:
             work += self._damping * self._dissipation(configuration, v, w)
         return joints.sum(work)
@@ -329,7 +324,7 @@ class JointSprings:
         joints = self._set
 
         def moved(s: Expr) -> Expr:
-            return kind.coordinate(*joints.sides(*joints.displaced(configuration, s * v)))
+            return kind.coordinate(*joints.sides(*joints.ends(configuration, s * v)))
 
         return rate(moved)
 

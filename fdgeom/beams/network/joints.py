@@ -48,6 +48,8 @@ class Joint(OffTape, ABC):
     #: Whether the joint has an axis, and whether the two nodes are at one point.
     has_axis: ClassVar[bool] = False
     meets: ClassVar[bool] = True
+    #: Bound of the coordinate at which a spring is at rest.
+    largest_rest: ClassVar[float] = np.inf
 
     def __init__(
         self,
@@ -76,6 +78,12 @@ class Joint(OffTape, ABC):
             given = "axis" if axis is not None else "rest"
             raise ValueError(
                 f"{type(self).__name__} has no {given}; leave it out, or take Revolute or Prismatic"
+            )
+
+        if not abs(self.rest) < self.largest_rest:
+            raise ValueError(
+                f"rest must be an angle between -pi and pi, not {self.rest!r}; the angle of a Revolute "
+                "joint with a spring stays within half a turn"
             )
 
     @staticmethod
@@ -131,23 +139,7 @@ class Revolute(Joint):
 
     size = 5
     has_axis = True
-
-    def __init__(
-        self,
-        first: Place | Ground,
-        second: Place | Ground,
-        *,
-        axis: Sequence[float] | None = None,
-        stiffness: float = 0.0,
-        damping: float = 0.0,
-        rest: float = 0.0,
-    ) -> None:
-        super().__init__(first, second, axis=axis, stiffness=stiffness, damping=damping, rest=rest)
-        if not abs(self.rest) < np.pi:
-            raise ValueError(
-                f"rest must be an angle between -pi and pi, not {self.rest!r}; the angle of a Revolute "
-                "joint with a spring stays within half a turn"
-            )
+    largest_rest = np.pi
 
     @staticmethod
     def constraints(a: Side, b: Side) -> list[Expr]:

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 
 import numpy as np
 
 from fdgeom.beams.fields import BeamFields
+from fdgeom.beams.rod.loads import check_at
+from fdgeom.lie import arrays
 from fdgeom.messages import format_value
 from fdgeom.validation import array, check_moments, number
 
@@ -19,12 +20,7 @@ class Place:
     at: str | float
 
     def __post_init__(self) -> None:
-        named = isinstance(self.at, str) and self.at in ("left", "right")
-        number = isinstance(self.at, Real) and not isinstance(self.at, bool)
-        if not named and not (number and np.isfinite(self.at)):
-            raise ValueError(
-                f"at must be 'left', 'right' or the arc length of a node, not {format_value(self.at)}"
-            )
+        check_at(self.at)
 
     def index(self, arcs: np.ndarray) -> int:
         """The index of the node at this place, among increasing arc lengths."""
@@ -33,7 +29,7 @@ class Place:
         found = int(np.argmin(np.abs(arcs - self.at)))
         if not abs(arcs[found] - self.at) <= 1e-9 * (arcs[-1] - arcs[0]):
             raise ValueError(
-                f"{self}: the mesh of the beam has no node there; the nearest is at "
+                f"at: the mesh of the beam has no node at {self.at!r}; the nearest is at "
                 f"{arcs[found]:.8g}"
             )
         return found
@@ -109,14 +105,11 @@ class PointBody:
         if np.linalg.eigvalsh(own).min() < -1e-12 * np.abs(own).max():
             raise ValueError("inertia must be positive semidefinite")
         check_moments(own)
-        x, y, z = array("offset", offset, (3,))
-        hat = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+        hat = arrays.so3.hat(array("offset", offset, (3,)))
         #: Body momentum of body velocity at the node (6×6, rotation first).
-        self.matrix = np.zeros((6, 6))
-        self.matrix[:3, :3] = own - mass * hat @ hat
-        self.matrix[:3, 3:] = mass * hat
-        self.matrix[3:, :3] = -mass * hat
-        self.matrix[3:, 3:] = mass * np.eye(3)
+        self.matrix = np.block(
+            [[own - mass * hat @ hat, mass * hat], [-mass * hat, mass * np.eye(3)]]
+        )
 
     def __repr__(self) -> str:
         return f"<body of mass {self.matrix[5, 5]:g} at {self.at}>"

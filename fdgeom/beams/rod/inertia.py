@@ -8,11 +8,11 @@ from firedrake import Function, FunctionSpace, TensorFunctionSpace, TestFunction
 from ufl.algorithms import extract_coefficients
 from ufl.classes import Expr, Form
 
-from fdgeom.execution import VectorAssembly
+from fdgeom.beams.sampling import nodal_mean
 from fdgeom.lie import halves, join, quaternion, se3, so3
 from fdgeom.measures import vertex
-from fdgeom.operations import Assemble, Interpolation
-from fdgeom.operations.dependent import Dependent, dependents_in, inverse_of, private
+from fdgeom.operations import Interpolation
+from fdgeom.operations.dependent import Dependent, dependents_in, inverse_of
 from fdgeom.systems.motion.motion import Motion
 
 
@@ -135,22 +135,10 @@ class NodalInertia:
         self._length.dat.data_wo_with_halos[...] = np.where(
             rods, there / _values(test * vertex(mesh)), 1.0
         )
-        space = TensorFunctionSpace(mesh, scalar, shape=(6, 6))
         total = sum((i.matrix for i in motion.inertias), ufl.zero(6, 6))
-        matrix = self.matrix = Function(space, name="inertia")
+        matrix = Function(TensorFunctionSpace(mesh, scalar, shape=(6, 6)), name="inertia")
         still = np.where(rods[:, None, None], 0.0, np.eye(6))
-        weight = private(Function(test.function_space()))
-        weight.dat.data_wo_with_halos[...] = np.where(rods, 1 / np.where(rods, there, 1.0), 0.0)
-
-        test = TestFunction(space)
-        mean = self._cells.at_nodes(weight * ufl.inner(total, test))
-        assembly = VectorAssembly(mean)
-
-        def make() -> None:
-            matrix.dat.data_wo_with_halos[...] = still + assembly.assemble().dat.data_ro_with_halos
-
-        made = Dependent([matrix], [total], make, private=True)
-        made.operations = [Assemble(work=mean, by={test: matrix})]
+        self.matrix = nodal_mean(total, matrix, self._cells.at_nodes, still)
 
     def version(self) -> int:
         """A number that changes with the inertia."""

@@ -143,17 +143,10 @@ class Gravity(BodyLoad):
 
 def check_at(at) -> None:
     """Raise ``ValueError`` unless a place is an end or an arc length."""
-    if isinstance(at, str) and at in ("left", "right"):
-        return
-    if (
-        isinstance(at, str)
-        or not isinstance(at, Real)
-        or isinstance(at, bool)
-        or not math.isfinite(at)
-    ):
+    number = isinstance(at, Real) and not isinstance(at, bool) and math.isfinite(at)
+    if not number and not (isinstance(at, str) and at in ("left", "right")):
         raise ValueError(
-            "at must be 'left', 'right', the arc length of a node, or None (all along), not "
-            f"{format_value(at)}"
+            f"at must be 'left', 'right' or the arc length of a node, not {format_value(at)}"
         )
 
 

@@ -255,6 +255,9 @@ class RodMotion(Motion):
         """Elastic energy per length, as of the last :meth:`refresh_output`."""
         return self._output.energy
 
+    def drawn_beams(self) -> tuple:
+        return self.members
+
     def output_coordinates(self) -> Function:
         """The nodes' positions."""
         return self.position
