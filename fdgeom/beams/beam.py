@@ -20,12 +20,11 @@ from fdgeom.beams.ends import GivenPose, Sliding
 from fdgeom.beams.fingerprint import beam_parameters
 from fdgeom.beams.forces import BeamReactions, StressResultants
 from fdgeom.beams.law import SectionLaw
-from fdgeom.beams.network.places import Place
-from fdgeom.beams.rod.body_load import BodyLoad
+from fdgeom.beams.network.joints import Place
+from fdgeom.beams.rod.loads import BodyLoad
 from fdgeom.beams.rod.output import shown
 from fdgeom.beams.rod.variation import body_translation
-from fdgeom.beams.rod_of_beam import check_places, rod_of
-from fdgeom.beams.shape_at_rest import set_shape
+from fdgeom.beams.rod_of_beam import check_places, rod_of, set_shape
 from fdgeom.build_message import compiling
 from fdgeom.lie import halves, join, quaternion
 from fdgeom.operations import Operation

@@ -9,8 +9,8 @@ from ufl.corealg.traversal import unique_pre_traversal
 
 from fdgeom.beams.bracket_ends import BracketEnd
 from fdgeom.beams.fields import BeamFields
-from fdgeom.beams.rod.body_load import NodalStep
 from fdgeom.beams.rod.inertia import Inertia
+from fdgeom.beams.rod.loads import NodalStep
 from fdgeom.beams.rod.mean_directors import mean_cayley
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.turns import Turns

@@ -19,7 +19,7 @@ from ufl.classes import Expr, Form
 
 from fdgeom.beams.ends import GivenPose, Sliding
 from fdgeom.beams.law import LINEAR, SectionLaw, sampled_law
-from fdgeom.beams.rod.body_load import BodyLoad, check_loads
+from fdgeom.beams.rod.loads import BodyLoad, check_loads
 from fdgeom.beams.rod.strains import STRAINS
 from fdgeom.beams.sampling import (
     body_matrix,

@@ -122,18 +122,13 @@ class BeamReactions:
         for end in beam.bracket_ends:
             if not len(end.held):
                 continue
-            total, rates = np.zeros(6), end.accelerations()
+            total, rates = np.zeros((2, 3)), end.accelerations()
             for node in end.nodes[end.nodes < len(forces)]:
                 matrix = weights[node, 0] * matrices[node]
                 wrench = _reaction(matrix, forces[node], end.held, rates)
-                total += np.concatenate(
-                    [
-                        arrays.quaternion.rotate(turns[node], part)
-                        for part in (wrench[:3], wrench[3:])
-                    ]
-                )
-            total = beam.comm.allreduce(total)
-            found[end.name] = (total[:3], total[3:])
+                total += arrays.quaternion.rotate(turns[node], wrench.reshape(2, 3))
+            moment, force = beam.comm.allreduce(total)
+            found[end.name] = (moment, force)
         return found
 
 

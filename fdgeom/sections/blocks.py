@@ -6,10 +6,12 @@ layer. Blocks whose edges coincide share the nodes there.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy
 from firedrake import (
+    COMM_WORLD,
     BrokenElement,
     FiniteElement,
     Function,
@@ -82,7 +84,7 @@ def straight(corners) -> Callable:
 class GluedMesh:
     """The mesh of some blocks; ``tags`` maps (wall, layer) to the tag of its cells."""
 
-    def __init__(self, blocks: Sequence[Block], comm) -> None:
+    def __init__(self, blocks: Sequence[Block], comm=COMM_WORLD) -> None:
         self._blocks = blocks
         walls = list(dict.fromkeys(block.wall for block in blocks))
         count = 1 + max(block.layers.max() for block in blocks)
@@ -165,8 +167,10 @@ class GluedMesh:
         for k, block in enumerate(self._blocks):
             yield block, np.flatnonzero(self._block_of_cell == k)
 
+    @cached_property
     def tangent(self) -> Function:
-        """Angle of the wall's tangent from the first axis: DG0, or of degree 2 in curved walls."""
+        """Angle of the wall's tangent from the first transverse axis, for ``Ply(along=...)``."""
+        # DG0, or of degree 2 in curved walls.
         degree = 0 if all(block.is_straight for block in self._blocks) else CURVED
         element = broken_element(self.mesh, degree)
         space = FunctionSpace(self.mesh, element)

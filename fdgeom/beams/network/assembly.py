@@ -16,12 +16,10 @@ from fdgeom.beams.forces import Forces
 from fdgeom.beams.held_nodes import Hold, held_ends
 from fdgeom.beams.network.copying import FIELDS, BeamCopy, ManySnapshots
 from fdgeom.beams.network.joint_set import JointSet, JointSprings, owners
-from fdgeom.beams.network.joints import Joint, Prismatic
+from fdgeom.beams.network.joints import Ground, Joint, Place, PointBody, Prismatic
 from fdgeom.beams.network.network import Network
 from fdgeom.beams.network.network_rod import NetworkRod
-from fdgeom.beams.network.places import Ground, Place, PointBody
-from fdgeom.beams.rod.body_load import AppliedLoad, BodyLoad, check_loads
-from fdgeom.beams.rod.loads import Gravity, Load
+from fdgeom.beams.rod.loads import AppliedLoad, BodyLoad, Gravity, Load, check_loads
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.build_message import compiling
 from fdgeom.clock import Time

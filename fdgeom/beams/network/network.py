@@ -9,8 +9,7 @@ from firedrake.mesh import plex_from_cell_list
 from ufl.core.expr import Expr
 
 from fdgeom.beams.fields import BeamFields
-from fdgeom.beams.network.joints import Joint
-from fdgeom.beams.network.places import Ground, Place
+from fdgeom.beams.network.joints import Ground, Joint, Place
 from fdgeom.forms import shaped_space
 from fdgeom.line import Numbering, is_cellwise
 from fdgeom.mesh_data import name_places

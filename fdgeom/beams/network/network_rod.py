@@ -14,11 +14,11 @@ from ufl.utils.stacks import StackDict
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.law import LINEAR, LawOfParts, SectionLaw, TranslatedLaw, law_data
 from fdgeom.beams.network.copying import BeamCopy
+from fdgeom.beams.network.joints import Place, PointBody
 from fdgeom.beams.network.network import Network
-from fdgeom.beams.network.places import Place, PointBody
-from fdgeom.beams.rod.body_load import AppliedLoad, BodyLoad, PartOfRod, along_all
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
+from fdgeom.beams.rod.loads import AppliedLoad, BodyLoad, PartOfRod, along_all
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod_of_beam import point_density, radius_of
 from fdgeom.forms import is_real, shaped_space

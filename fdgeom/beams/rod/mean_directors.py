@@ -10,9 +10,9 @@ from typing import Any
 import ufl
 from ufl.classes import Expr, Form
 
-from fdgeom.beams.rod.body_load import NodalStep
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
+from fdgeom.beams.rod.loads import NodalStep
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.variation import rate
 from fdgeom.lie import halves, join, quaternion, so3
