@@ -89,7 +89,7 @@ class Consistency:
 
     def synchronised(self, *, strain_follows: bool = False) -> None:
         """Note that all fields agree; not if the strain of a new configuration follows after steps."""
-        if self.holds() or not self._is_finite():
+        if self.holds() or not self.noted.sees_finite():
             return
         strain, _, pose, _ = self._set(())
         if strain or not (pose and strain_follows):
@@ -109,7 +109,7 @@ class Consistency:
         if not modified and self.holds():
             # A section may change, and the momentum is what stays.
             return [self.velocity_of_momentum] if self._inertia_varies else []
-        if not self._is_finite():
+        if not self.noted.sees_finite():
             return []  # the step will say so
         self._refuse_contradiction()
         strain, momentum, pose, velocity = self._set(modified)
@@ -129,7 +129,7 @@ class Consistency:
         # Strains of the configuration are in the measure of the rod; `alone`: nothing else, such as
         # the joints of a network, determines where the beam is. Where the inertia has changed the
         # velocity is kept.
-        if (not modified and self.holds()) or not self._is_finite():
+        if (not modified and self.holds()) or not self.noted.sees_finite():
             return []
         self._refuse_contradiction()
         set_now, _, pose_now, _ = self._set(())
@@ -183,10 +183,6 @@ class Consistency:
                 "since they use another strain measure, and setting it would move the beam; take "
                 "position, orientation and velocity"
             )
-
-    def _is_finite(self) -> bool:
-        local = all(np.isfinite(f.dat.data_ro).all() for f in self._fields)
-        return bool(self._beam.comm.allreduce(int(local), op=MPI.MIN))
 
     def _refuse_contradiction(self) -> None:
         """Raise ``ValueError`` if momentum and velocity were set and contradict one another."""

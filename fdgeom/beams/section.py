@@ -1,19 +1,21 @@
 """Cross-sections of beams: stiffness and inertia as 6×6 matrices, rotation first."""
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from ufl.classes import Expr
 
 from fdgeom.sections import outline
 from fdgeom.sections.bars import (
     Number,
-    circle_properties,
     described,
     diagonal,
-    rectangle_properties,
-    tube_properties,
+    rectangle_shear_factor,
+    rectangle_torsion_constant,
+    ring_shear_factor,
 )
 from fdgeom.sections.drawn_section import DrawnSection
 from fdgeom.sections.material import AnyMaterial
@@ -152,10 +154,20 @@ class Section(SectionMatrices):
         solutions unless they are given (`fdgeom.sections.bars`; until version 0.1 they were the
         polar moment and 1). The other arguments: see :meth:`from_properties`.
         """
-        shape = rectangle_properties(width, height, torsion_constant, shear_factor, poisson_ratio)
+        scalar("width", width, above=0)
+        scalar("height", height, above=0)
+        nu = scalar("poisson_ratio", poisson_ratio, above=-1, most=0.5)
+        if torsion_constant is None:
+            torsion_constant = rectangle_torsion_constant(width, height)
+        factors: Any = shear_factor
+        if factors is None:
+            sides = (width, height), (height, width)
+            factors = [rectangle_shear_factor(*pair, nu) for pair in sides]
+        area = width * height
         made = cls.from_properties(
-            **shape, density=density, youngs_modulus=youngs_modulus,
-            poisson_ratio=poisson_ratio, axis=axis,
+            area=area, second_moments=(area * height**2 / 12, area * width**2 / 12),
+            torsion_constant=torsion_constant, density=density, youngs_modulus=youngs_modulus,
+            poisson_ratio=nu, shear_factor=factors, axis=axis,
         )  # fmt: skip
         made.description = described("rectangle", width, height)
         made.outline = outline.of_numbers(outline.rectangle, width, height)
@@ -178,12 +190,12 @@ class Section(SectionMatrices):
         The shear factor is that of Saint-Venant's solution, 6(1+ν)²/(7+14ν+8ν²), unless it is given
         (until version 0.1 it was 1). The other arguments: see :meth:`from_properties`.
         """
-        shape = circle_properties(radius, shear_factor, poisson_ratio)
-        made = cls.from_properties(
-            **shape, torsion_constant=torsion_constant, density=density,
-            youngs_modulus=youngs_modulus, poisson_ratio=poisson_ratio, axis=axis,
+        scalar("radius", radius, above=0)
+        made = cls._ring(
+            radius, 0.0, shear_factor, poisson_ratio, torsion_constant=torsion_constant,
+            density=density, youngs_modulus=youngs_modulus, axis=axis,
         )  # fmt: skip
-        made.radius, made.description = radius, described("circle of radius", radius)
+        made.description = described("circle of radius", radius)
         made.outline = outline.of_numbers(outline.ellipse, radius, radius)
         return made
 
@@ -205,14 +217,31 @@ class Section(SectionMatrices):
         The shear factor is that of Saint-Venant's solution unless it is given (until version 0.1 it
         was 1). The other arguments: see :meth:`from_properties`.
         """
-        shape = tube_properties(outer_radius, inner_radius, shear_factor, poisson_ratio)
-        made = cls.from_properties(
-            **shape, torsion_constant=torsion_constant, density=density,
-            youngs_modulus=youngs_modulus, poisson_ratio=poisson_ratio, axis=axis,
+        scalar("outer_radius", outer_radius, above=0)
+        scalar("inner_radius", inner_radius, above=0)
+        numbers = not any(isinstance(r, Expr) for r in (outer_radius, inner_radius))
+        if numbers and inner_radius >= outer_radius:
+            raise ValueError("inner_radius must be smaller than outer_radius")
+        made = cls._ring(
+            outer_radius, inner_radius, shear_factor, poisson_ratio,
+            torsion_constant=torsion_constant, density=density, youngs_modulus=youngs_modulus,
+            axis=axis,
         )  # fmt: skip
-        made.radius = outer_radius
         made.description = described("tube of radii", outer_radius, inner_radius)
         made.outline = outline.of_numbers(outline.ring, outer_radius, inner_radius)
+        return made
+
+    @classmethod
+    def _ring(cls, outer, inner, shear_factor, poisson_ratio, **others) -> "Section":
+        nu = scalar("poisson_ratio", poisson_ratio, above=-1, most=0.5)
+        if shear_factor is None:
+            shear_factor = ring_shear_factor(outer, inner, nu)
+        moment, area = math.pi / 4 * (outer**4 - inner**4), math.pi * (outer**2 - inner**2)
+        made = cls.from_properties(
+            area=area, second_moments=(moment, moment), shear_factor=shear_factor,
+            poisson_ratio=nu, **others,
+        )  # fmt: skip
+        made.radius = outer
         return made
 
     # --- from drawings, stations, other programs and files -----------------------------------------

@@ -11,8 +11,6 @@ import numpy as np
 import ufl
 from ufl.core.expr import Expr
 
-from fdgeom.validation import scalar
-
 Number = float | Expr
 
 #: Σ 1/n⁵ over odd n: 31 ζ(5)/32.
@@ -81,59 +79,6 @@ def _expm1(x):
     if isinstance(x, Expr):
         return ufl.exp(x) - 1
     return math.expm1(x) if x < 700 else math.inf
-
-
-def rectangle_properties(
-    width: Number, height: Number, torsion_constant, shear_factor, poisson_ratio
-) -> dict:
-    """Properties of a rectangle for `fdgeom.Section.from_properties`."""
-    scalar("width", width, above=0)
-    scalar("height", height, above=0)
-    if torsion_constant is None:
-        torsion_constant = rectangle_torsion_constant(width, height)
-    nu = scalar("poisson_ratio", poisson_ratio, above=-1, most=0.5)
-    if shear_factor is None:
-        shear_factor = (
-            rectangle_shear_factor(width, height, nu),
-            rectangle_shear_factor(height, width, nu),
-        )
-    area = width * height
-    return {
-        "area": area,
-        "second_moments": (area * height**2 / 12, area * width**2 / 12),
-        "torsion_constant": torsion_constant,
-        "shear_factor": shear_factor,
-    }
-
-
-def tube_properties(
-    outer_radius: Number, inner_radius: Number, shear_factor, poisson_ratio
-) -> dict:
-    """Properties of a tube for `fdgeom.Section.from_properties`."""
-    scalar("outer_radius", outer_radius, above=0)
-    scalar("inner_radius", inner_radius, above=0)
-    numbers = not any(isinstance(r, Expr) for r in (outer_radius, inner_radius))
-    if numbers and inner_radius >= outer_radius:
-        raise ValueError("inner_radius must be smaller than outer_radius")
-    return _ring_properties(outer_radius, inner_radius, shear_factor, poisson_ratio)
-
-
-def circle_properties(radius: Number, shear_factor, poisson_ratio) -> dict:
-    """Properties of a full circle for `fdgeom.Section.from_properties`."""
-    scalar("radius", radius, above=0)
-    return _ring_properties(radius, 0.0, shear_factor, poisson_ratio)
-
-
-def _ring_properties(outer, inner, shear_factor, poisson_ratio) -> dict:
-    nu = scalar("poisson_ratio", poisson_ratio, above=-1, most=0.5)
-    if shear_factor is None:
-        shear_factor = ring_shear_factor(outer, inner, nu)
-    moment = math.pi / 4 * (outer**4 - inner**4)
-    return {
-        "area": math.pi * (outer**2 - inner**2),
-        "second_moments": (moment, moment),
-        "shear_factor": shear_factor,
-    }
 
 
 def described(name: str, *sizes: Number) -> str:

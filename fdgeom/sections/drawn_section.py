@@ -98,14 +98,16 @@ class DrawnSection(SectionMatrices):
                 "degree=1 is much too stiff in bending on coarse meshes; take degree=2",
                 stacklevel=5,
             )
-        self._regions = Regions(mesh, self.materials)
-        given = self._regions.given()
+        #: Tags, materials and cells.
+        self.regions = Regions(mesh, self.materials)
+        given = self.regions.given()
         if read_in(*given):
             self.made_of = (MadeOnce(CHANGED, *given),)
         # The slope times itself is of degree 2p; curved cells and plies take some more.
         quadrature = 3 * degree
-        self._element = element = self._regions.element(quadrature)
-        elasticity = self._regions.elasticity(element)
+        self._element = element = self.regions.element(quadrature)
+        #: C, 6×6, at the points of the quadrature.
+        self.elasticity = elasticity = self.regions.elasticity(element)
         check_elasticity(elasticity, degree)
         self._operators = op = Operators(
             mesh, degree, elasticity, quadrature, solver_parameters, options_prefix
@@ -113,7 +115,7 @@ class DrawnSection(SectionMatrices):
         C = elasticity.dat.data_ro
         axial = op.moments(C[..., 0, 0])[3, 3]
         shear = op.moments((C[..., 4, 4] + C[..., 5, 5]) / 4)[3, 3]
-        inertia = op.moments(_density(self._regions, element))
+        inertia = op.moments(_density(self.regions, element))
         self.area, self._mean_shear_modulus = op.area, shear / op.area
         self._solutions = SaintVenant(op, axial)
         self.balance = self._solutions.balance
@@ -147,16 +149,6 @@ class DrawnSection(SectionMatrices):
         edges = [own + start for (_, own), start in zip(parts, starts, strict=False)]
         points = np.concatenate([points for points, _ in parts])
         return of_edges(points, np.concatenate(edges)) - (*self.origin, 0)
-
-    @property
-    def elasticity(self) -> Function:
-        """C, 6×6, at the points of the quadrature."""
-        return self._operators.elasticity
-
-    @property
-    def regions(self) -> Regions:
-        """Tags, materials and cells."""
-        return self._regions
 
     @property
     def read_by_beams(self) -> tuple:
@@ -237,7 +229,7 @@ class DrawnSection(SectionMatrices):
         Twelve more solves with the existing factor: no new forms and no difference quotients.
         """
         self.check_unchanged()
-        change = change_of(self._regions, parameter, tag, self._element)
+        change = change_of(self.regions, parameter, tag, self._element)
         return self._slopes_at_origin.push(*change)
 
     def gradient(
@@ -284,7 +276,7 @@ class DrawnSection(SectionMatrices):
         """
         self.check_unchanged()
         pairs = _check_parameters(parameters)
-        changes = [change_of(self._regions, *pair, self._element) for pair in pairs]
+        changes = [change_of(self.regions, *pair, self._element) for pair in pairs]
         of_inertia = np.zeros((6, 6)) if inertia_weights is None else inertia_weights
         by_elasticity, by_density = self._slopes_at_origin.pull(
             array("weights", weights, (6, 6)), array("inertia_weights", of_inertia, (6, 6))
@@ -310,7 +302,7 @@ class DrawnSection(SectionMatrices):
 
     @cached_property
     def _elasticity_at_nodes(self) -> np.ndarray:
-        return self._regions.elasticity(self.element).dat.data_ro.copy()
+        return self.regions.elasticity(self.element).dat.data_ro.copy()
 
     def _strain_vectors(self, resultants) -> np.ndarray:
         """Mandel's vectors (nodes, 6) of the strain under resultants."""
@@ -400,7 +392,7 @@ class DrawnSection(SectionMatrices):
         field.dat.data_wo[...] = start
         stress.dat.data_wo[...] = self._stress_vectors(resultants)
         values, vectors = field.dat.data_wo_with_halos, stress.dat.data_ro_with_halos
-        for tag, material, cells in self._regions:
+        for tag, material, cells in self.regions:
             criterion = given.get(tag, given.get(None))
             if criterion is None:
                 continue

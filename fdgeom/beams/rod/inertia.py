@@ -26,8 +26,8 @@ class Inertia:
         # Whether the body frame is at the centre of mass, so that the matrix is diag(J, m I): then
         # the translation needs no rotation.
         self.separate = separate
-        self._spin = ufl.as_matrix([[matrix[i, j] for j in range(3)] for i in range(3)])
-        self._mass = matrix[3, 3]
+        self.spin = ufl.as_matrix([[matrix[i, j] for j in range(3)] for i in range(3)])
+        self.mass = matrix[3, 3]
 
     @staticmethod
     def is_separate(matrix) -> bool:
@@ -45,7 +45,7 @@ class Inertia:
         """½ V·M V with the body velocity V."""
         if self.separate:
             spin, linear = halves(velocity, "velocity")
-            return 0.5 * (ufl.dot(spin, self._spin * spin) + self._mass * ufl.dot(linear, linear))
+            return 0.5 * (ufl.dot(spin, self.spin * spin) + self.mass * ufl.dot(linear, linear))
         body = _in_body(orientation, velocity)
         return 0.5 * ufl.dot(body, self.matrix * body)
 
@@ -55,8 +55,8 @@ class Inertia:
         rotation, translation = halves(virtual, "virtual")
         spin_rate, linear_rate = halves(acceleration, "acceleration")
         if self.separate:
-            torque = self._spin * spin_rate - so3.coadjoint(spin, self._spin * spin)
-            return ufl.dot(torque, rotation) + self._mass * ufl.dot(linear_rate, translation)
+            torque = self.spin * spin_rate - so3.coadjoint(spin, self.spin * spin)
+            return ufl.dot(torque, rotation) + self.mass * ufl.dot(linear_rate, translation)
         body = _in_body(orientation, velocity)
         turned = halves(body, "body")[1]
         rate = join(
@@ -70,7 +70,7 @@ class Inertia:
         """a·M b for two velocities or displacements."""
         if self.separate:
             (spin, linear), (rotation, translation) = halves(a, "a"), halves(b, "b")
-            return ufl.dot(rotation, self._spin * spin) + self._mass * ufl.dot(linear, translation)
+            return ufl.dot(rotation, self.spin * spin) + self.mass * ufl.dot(linear, translation)
         return ufl.dot(_in_body(orientation, b), self.matrix * _in_body(orientation, a))
 
     def weight(self, orientation: Expr, gravity: Expr, virtual: Expr) -> Expr:
@@ -80,7 +80,7 @@ class Inertia:
     def first_moment(self, configuration) -> Expr:
         """Mass per length times the position of the centre of mass, in space."""
         position, orientation = configuration
-        moment = self._mass * position
+        moment = self.mass * position
         if self.separate:
             return moment
         return moment + quaternion.rotate(orientation, self.offset_moment)
