@@ -1,6 +1,7 @@
 """All joints of a network: their conditions, their springs and the nodes of their multipliers."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
 import numpy as np
 import ufl
@@ -253,7 +254,6 @@ class JointSprings:
         damping = np.array([joint.damping for joint in joints.joints])
         # A shift is seen from the first side, an angle about its axis: both change sign.
         rest = sign * np.array([joint.rest for joint in joints.joints])
-        self._has_springs, self._has_dampers = bool(stiffness.any()), bool(damping.any())
         self._stiffness, self._damping, self._rest = (
             joints.field(values, "spring") for values in (stiffness, damping, rest)
         )
@@ -283,41 +283,29 @@ class JointSprings:
 
     def work(self, configuration: Pose, v: Expr, w: Expr) -> Form:
         """Virtual work of springs and dampers against the motion."""
-        joints, work = self._set, ufl.as_ufl(0.0)
-        if self._has_springs:
-            work += rate(lambda s: self._energy(*joints.ends(configuration, s * w)))
-        if self._has_dampers:
-            work += self._damping * self._dissipation(configuration, v, w)
-        return joints.sum(work)
+        joints = self._set
+
+        def product(kind: type[Joint]) -> Expr:
+            """Relative velocity along v times that along w, in the free coordinates of a joint."""
+            found = self._turning if kind is Spherical else partial(self._rate, kind)
+            return ufl.dot(found(configuration, v), found(configuration, w))
+
+        work = rate(lambda s: self._energy(*joints.ends(configuration, s * w)))
+        return joints.sum(work + self._damping * self._over("damping", product))
 
     def _energy(self, a: Side, b: Side) -> Expr:
-        if not self._has_springs:
-            return ufl.as_ufl(0.0)
         a, b = self._set.sides(a, b)
-        energy = ufl.as_ufl(0.0)
-        for kind, mask in self._sprung("stiffness"):
-            energy += mask * kind.potential(a, b, self._stiffness, self._rest)
-        return energy
+        return self._over(
+            "stiffness", lambda kind: kind.potential(a, b, self._stiffness, self._rest)
+        )
 
-    def _sprung(self, name: str) -> Iterator[tuple[type[Joint], Expr]]:
-        """Kinds of joints with a spring or damper, each with its mask."""
+    def _over(self, name: str, term: Callable[[type[Joint]], Expr]) -> Expr:
+        """The sum of a term over the kinds of joints with a spring ("stiffness") or damper."""
+        joints, total = self._set.joints, ufl.as_ufl(0.0)
         for kind, mask in self._set.kinds:
-            joints = self._set.joints
             if any(getattr(joint, name) for joint in joints if isinstance(joint, kind)):
-                yield kind, mask
-
-    def _dissipation(self, configuration: Pose, v: Expr, w: Expr) -> Expr:
-        """Relative velocity along v times that along w, in the free coordinates of the joints."""
-        work = ufl.as_ufl(0.0)
-        for kind, mask in self._sprung("damping"):
-            if kind is Spherical:
-                work += mask * ufl.dot(
-                    self._turning(configuration, v), self._turning(configuration, w)
-                )
-                continue
-            v_rate, w_rate = (self._rate(kind, configuration, u) for u in (v, w))
-            work += mask * v_rate * w_rate
-        return work
+                total += mask * term(kind)
+        return total
 
     def _rate(self, kind: type[Joint], configuration: Pose, v: Expr) -> Expr:
         """Rate of a joint's coordinate along a velocity."""
