@@ -134,19 +134,10 @@ class Beam(BeamBracket):
         strain_measure: str = "simo-reissner",
     ) -> None:
         super().__init__(
-            mesh,
-            section,
-            law=law,
-            degree=degree,
-            end_weight=end_weight,
-            left=left,
-            right=right,
-            reference_strain=reference_strain,
-            loads=loads,
-            damping=damping,
-            strain_measure=strain_measure,
-            shaped=reference_shape is not None,
-        )
+            mesh, section, law=law, degree=degree, end_weight=end_weight, left=left, right=right,
+            reference_strain=reference_strain, loads=loads, damping=damping,
+            strain_measure=strain_measure, shaped=reference_shape is not None,
+        )  # fmt: skip
         citations.cite(type(self))
         check_places(self)
         self.chain = Chain(self)

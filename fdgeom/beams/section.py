@@ -1,13 +1,16 @@
 """Cross-sections of beams: stiffness and inertia as 6×6 matrices, rotation first."""
 
+import json
 import math
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from ufl.classes import Expr
 
+from fdgeom.messages import brief
 from fdgeom.sections import outline
 from fdgeom.sections.bars import (
     Number,
@@ -20,6 +23,7 @@ from fdgeom.sections.bars import (
 from fdgeom.sections.drawn_section import DrawnSection
 from fdgeom.sections.material import AnyMaterial
 from fdgeom.sections.matrices import (
+    FORMAT,
     MatrixAlong,
     SectionMatrices,
     check_axis,
@@ -27,8 +31,7 @@ from fdgeom.sections.matrices import (
     check_stations,
     check_table,
 )
-from fdgeom.sections.properties import transverse
-from fdgeom.sections.table import CONVENTIONS, from_convention, not_a_section, read_json
+from fdgeom.sections.properties import CONVENTIONS, from_convention, transverse
 from fdgeom.sections.taped import made_on_tape
 from fdgeom.validation import scalar
 
@@ -394,8 +397,10 @@ class Section(SectionMatrices):
     @classmethod
     def load(cls, path: str | os.PathLike) -> "Section":
         """A section written by :meth:`save`; ``ValueError`` with the path if the file has none."""
-        data = read_json(path)
         try:
+            data = json.loads(Path(path).read_text())
+            if data["format"] != FORMAT or data["version"] != 1:
+                raise KeyError("format")
             if "stations" in data:
                 return cls.along(
                     [
@@ -404,8 +409,10 @@ class Section(SectionMatrices):
                     ]
                 )
             return cls(data["stiffness"], data["inertia"], axis=data["axis"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise not_a_section(path, error) from None
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            raise ValueError(
+                f"path = '{path}' is not a section written by fdgeom: {brief(error)}"
+            ) from None
 
 
 class MeshSection(DrawnSection, Section):

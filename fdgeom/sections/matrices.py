@@ -1,8 +1,10 @@
 """The two 6×6 matrices of a cross-section, with its centres, checks and storage."""
 
+import json
 import os
 import warnings
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import ufl
@@ -23,9 +25,11 @@ from .properties import (
     shear_centre,
     tension_centre,
     to_body,
+    to_convention,
 )
-from .table import as_json, to_convention
 
+#: The word for sections in files.
+FORMAT = "fdgeom section"
 # Equal to the digits of a printed table at least; and unlike, whatever was rounded.
 _EXACT, _ROUGH = 1e-6, 1e-2
 
@@ -201,7 +205,20 @@ class SectionMatrices:
 
         In parallel every rank may call it; rank 0 of the world writes.
         """
-        text = as_json(self)
+        data: dict[str, Any] = {
+            "format": FORMAT, "version": 1, "axis": self.axis, "order": "rotation first"
+        }  # fmt: skip
+        K, M = self.stiffness, self.inertia
+        if self.is_constant:
+            data |= {"stiffness": K.tolist(), "inertia": M.tolist()}
+        elif isinstance(K, MatrixAlong):
+            rows = zip(K.stations.tolist(), K.matrices, M.matrices, strict=True)
+            data["stations"] = [
+                {"s": s, "stiffness": k.tolist(), "inertia": m.tolist()} for s, k, m in rows
+            ]
+        else:
+            raise ValueError("a section given by UFL expressions cannot be written as numbers")
+        text = json.dumps(data, indent=1)
         write_text(path, COMM_WORLD, lambda file: file.write(text))
 
 
