@@ -14,7 +14,7 @@ from fdgeom.beams.rod.rod import Rod
 from fdgeom.data import Field, Snapshot
 from fdgeom.execution import VectorAssembly, perform
 from fdgeom.operations import Assemble, Map, Operation, Performed
-from fdgeom.taping import not_taped
+from fdgeom.taping import refuse_annotation
 
 # Of the size of what is compared: fields set from one formula differ by round-off.
 _SAME = 1e-9
@@ -64,7 +64,15 @@ class Consistency:
         if numbers is None:
             return product
         # A thousand beams of one section need no kernel each.
-        return Performed(do=_Product(target, made(numbers), source).apply, operations=[product])
+        factor, read, written = np.array(made(numbers).T), Field(source), Field(target)
+
+        def multiply() -> None:
+            refuse_annotation("a product with the inertia")
+            read.update_ghosts()
+            np.matmul(read.array, factor, out=written.array)
+            written.written(ghosts_too=True)
+
+        return Performed(do=multiply, operations=[product])
 
     @cached_property
     def _projection(self) -> Operation:
@@ -207,18 +215,3 @@ class Consistency:
         gap, *sizes = beam.comm.allreduce(sums, op=MPI.SUM)
         # Where neither moves, nothing can contradict; what is not finite fails in the step.
         return float(np.sqrt(abs(gap) / max(*sizes, np.finfo(float).tiny)))
-
-
-class _Product:
-    """A constant matrix times the values of a field at each node, without a kernel."""
-
-    def __init__(self, target: Function, matrix: np.ndarray, source: Function) -> None:
-        self._target, self._source = Field(target), Field(source)
-        self._matrix = np.array(matrix.T)
-
-    @not_taped
-    def apply(self) -> None:
-        """Compute the product; ``NotImplementedError`` while pyadjoint records."""
-        self._source.update_ghosts()
-        np.matmul(self._source.array, self._matrix, out=self._target.array)
-        self._target.written(ghosts_too=True)
