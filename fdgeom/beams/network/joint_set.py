@@ -1,7 +1,7 @@
 """All joints of a network: their conditions, their springs and the nodes of their multipliers."""
 
 from collections.abc import Callable, Collection, Sequence
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 import ufl
@@ -71,7 +71,6 @@ class JointSet(Condition):
         self.owner = self.field(np.array(owners != self.swapped, dtype=float), "owner")
         self._first, self._second = self._triads(rotations)
         self.rotations, self.idle = rotations, self._idle()
-        self._held: dict[str, VectorAssembly] = {}
 
     # --- fields of the joints ------------------------------------------------------------------------
     def field(self, values: np.ndarray, name: str) -> Function:
@@ -168,23 +167,24 @@ class JointSet(Condition):
         return self._motion.configuration if g is None else g
 
     # --- numbers -----------------------------------------------------------------------------------------
-    def _values(self, name: str) -> np.ndarray:
-        if name not in self._held:
-            test = TestFunction(self.space)
-            form = self.value(test) if name == "value" else self.slope(test, self._motion.v)
-            self._held[name] = VectorAssembly(form)
-        return self._held[name].assemble().dat.data_ro
+    @cached_property
+    def _value(self) -> VectorAssembly:
+        return VectorAssembly(self.value(TestFunction(self.space)))
+
+    @cached_property
+    def _rate(self) -> VectorAssembly:
+        return VectorAssembly(self.slope(TestFunction(self.space), self._motion.v))
 
     def _largest(self, values) -> float:
         return float(self._motion.comm.allreduce(np.abs(values).max(initial=0.0), op=MPI.MAX))
 
     def defect(self) -> float:
         """Largest |Φ(g)|: gaps in lengths, misalignments in radians."""
-        return self._largest(self._values("value"))
+        return self._largest(self._value.assemble().dat.data_ro)
 
     def rate(self, velocity: Expr | None = None) -> float:
         """Largest |dΦ/dt|."""
-        return self._largest(self._values("rate"))
+        return self._largest(self._rate.assemble().dat.data_ro)
 
     def at_sides(self, values) -> np.ndarray:
         """Values (DG1) on the first and the second side of each joint, (joints, 2, ...)."""

@@ -146,14 +146,11 @@ class Network:
         varies = np.flatnonzero(np.any(flat != flat[0], axis=0))
         fixed = flat[0]
         constant = private(Constant(fixed))
-        field = self.field(flat[:, varies], name, cells=cells) if len(varies) else None
-        place = {int(k): i for i, k in enumerate(varies)}
-        entries = np.empty(len(fixed), dtype=object)
-        for k in range(len(fixed)):
-            if k in place:
-                entries[k] = field[place[k]]
-            else:
-                entries[k] = constant[k] if fixed[k] else ufl.as_ufl(0.0)
+        zero = ufl.as_ufl(0.0)
+        entries = np.array([constant[k] if x else zero for k, x in enumerate(fixed)], dtype=object)
+        if len(varies):
+            field = self.field(flat[:, varies], name, cells=cells)
+            entries[varies] = [field[i] for i in range(len(varies))]
         return ufl.as_tensor(entries.reshape(shape).tolist())
 
     def number(self, source: Function) -> Function:
