@@ -91,7 +91,6 @@ class DrawnSection(SectionMatrices):
         self.mesh, self.degree = mesh, degree
         self.materials = check_materials(mesh, materials)
         check_connected(mesh)
-        self._cells = mesh.comm.allreduce(mesh.cell_set.size)
 
         if degree == 1:
             warnings.warn(
@@ -132,14 +131,10 @@ class DrawnSection(SectionMatrices):
         self._to_centroid = X = shifted(op.centroid - self.origin)
         inverse, T = np.linalg.inv(X), to_body(axis)
         super().__init__(*self._about(self.origin, S, inertia, axis), axis=axis)
+        self.description = f"section of {mesh.comm.allreduce(mesh.cell_set.size)} cells"
         #: Functions of a Real space that hold stiffness and inertia on pyadjoint's tape, if they do.
         self.on_tape: tuple[Function, Function] | None = None
         self.__dict__["compliance"] = T @ inverse @ S @ inverse.T @ T.T
-
-    @property
-    def description(self) -> str:
-        """The cross-section in a few words."""
-        return f"section of {self._cells} cells"
 
     @cached_property
     def outline(self) -> np.ndarray:

@@ -58,7 +58,6 @@ class SectionMatrices:
     made_of: tuple[MadeOnce, ...] = ()
     #: Outer radius of a round section, for contact; None for others.
     radius: float | Expr | None = None
-    _description = ""
     #: Closed curves of the shape, for pictures: coordinates along the two transverse axes and the
     #: number of the curve, (n, 3); None if the shape is not known.
     outline: np.ndarray | None = None
@@ -69,15 +68,8 @@ class SectionMatrices:
         self.stiffness = _matrix("stiffness", stiffness)
         self.inertia = _matrix("inertia", inertia)
         self.axis = axis
-
-    @property
-    def description(self) -> str:
-        """The cross-section in a few words."""
-        return self._description or f"{'constant' if self.is_constant else 'varying'} section"
-
-    @description.setter
-    def description(self, text: str) -> None:
-        self._description = text
+        #: The cross-section in a few words.
+        self.description = f"{'constant' if self.is_constant else 'varying'} section"
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.description}, axis {self.axis})"
