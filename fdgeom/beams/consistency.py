@@ -48,10 +48,6 @@ class Consistency:
         """μ = D₁ζ."""
         return self._momentum_of(self._beam.velocity, self._beam.momentum)
 
-    @cached_property
-    def _inertia_varies(self) -> bool:
-        return isinstance(self._beam.compliance_of_inertia, Function)
-
     def _velocity_of(self, momentum: Function, target: Function) -> Operation:
         return self._product(target, self._beam.compliance_of_inertia, momentum, np.linalg.inv)
 
@@ -116,7 +112,8 @@ class Consistency:
         """The operations that update the older description, for steps of strain and momentum."""
         if not modified and self.holds():
             # A section may change, and the momentum is what stays.
-            return [self.velocity_of_momentum] if self._inertia_varies else []
+            varies = isinstance(self._beam.compliance_of_inertia, Function)
+            return [self.velocity_of_momentum] if varies else []
         if not self.noted.sees_finite():
             return []  # the step will say so
         self._refuse_contradiction()
@@ -141,11 +138,13 @@ class Consistency:
             return []
         self._refuse_contradiction()
         set_now, _, pose_now, _ = self._set(())
-        if set_now and pose_now and not self._chain.agrees(self._strain_vector(rod)):
-            raise ValueError(
-                "strain and configuration of a beam were both set and contradict one another: "
-                + _WHAT_TO_DO
-            )
+        if set_now and pose_now:
+            measured = VectorAssembly(self._strain(rod)).assemble()
+            if not self._chain.agrees(measured):
+                raise ValueError(
+                    "strain and configuration of a beam were both set and contradict one another: "
+                    + _WHAT_TO_DO
+                )
         if set_now and not pose_now and not alone:
             raise ValueError(
                 "the strain of a beam in a network was set, but not its position: call its "
@@ -166,9 +165,6 @@ class Consistency:
         test = TestFunction(strain.function_space())
         made = Assemble(work=self._strain(rod, test), by={test: strain})
         return [self.momentum_of_velocity, made]
-
-    def _strain_vector(self, rod: Rod) -> Function:
-        return VectorAssembly(self._strain(rod)).assemble()
 
     def _strain(self, rod: Rod, test: Expr | None = None) -> Form:
         """The form whose vector is the strain of the configuration."""

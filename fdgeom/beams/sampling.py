@@ -187,7 +187,8 @@ def sample_shape(name: str, value, space, time: Constant) -> Function | None:
     if value is None:
         return None
     if is_function(value):
-        expression = _of_time(name, value, space.mesh(), time)
+        arguments = place_and_time(name, value, SpatialCoordinate(space.mesh())[0], time)
+        expression = evaluated(name, value, arguments, 6)
     elif isinstance(value, Expr):
         expression = value
     elif isinstance(value, list | tuple | np.ndarray) and np.ndim(value) == 1 and len(value):
@@ -204,8 +205,3 @@ def sample_shape(name: str, value, space, time: Constant) -> Function | None:
             raise ValueError(f"{name} must be finite everywhere along the beam")
 
     return sampled(name, expression, space, check=check)
-
-
-def _of_time(name: str, function: Callable, mesh, time: Constant) -> Expr:
-    arguments = place_and_time(name, function, SpatialCoordinate(mesh)[0], time)
-    return evaluated(name, function, arguments, 6)

@@ -98,9 +98,8 @@ class Joint(OffTape, ABC):
 
     #: Number of conditions.
     size: ClassVar[int]
-    #: Whether the joint has an axis, and whether the two nodes are at one point.
+    #: Whether the joint has an axis.
     has_axis: ClassVar[bool] = False
-    meets: ClassVar[bool] = True
     #: Bound of the coordinate at which a spring is at rest.
     largest_rest: ClassVar[float] = np.inf
 
@@ -212,7 +211,6 @@ class Prismatic(Joint):
 
     size = 5
     has_axis = True
-    meets = False
 
     @staticmethod
     def constraints(a: Side, b: Side) -> list[Expr]:
