@@ -21,7 +21,7 @@ from .failure import Criterion
 from .material import AnyMaterial, material_axes, turned
 from .matrices import SectionMatrices, check_axis
 from .operators import Operators, strain_vector
-from .outline import of_edges
+from .outline import Tessellation, of_edges
 from .properties import (
     mass_centre,
     section_axes,
@@ -32,7 +32,6 @@ from .properties import (
     to_body,
 )
 from .saint_venant import SaintVenant, mixed
-from .tessellation import Tessellation
 
 #: Words for the origin, and the centre that each means, from compliance and inertia.
 ORIGINS = {
