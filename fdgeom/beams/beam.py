@@ -201,7 +201,7 @@ class Beam(BeamBracket):
         self.consistency.synchronised()
 
     def agree(self):
-        self.consistency.note()
+        self.consistency.noted.take()
 
     def remembered(self):
         return (self.consistency.noted,)

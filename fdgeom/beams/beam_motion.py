@@ -42,7 +42,7 @@ class BeamMotion(RodMotion):
         modified = modified or ()
         found = self._consistency.for_configuration(self.rod, modified, alone=True)
         # Another motion of the beam may have moved it.
-        known = self._consistency.holds() and not {id(f) for f in modified} & self._of_beam
+        known = self._consistency.noted.holds() and not {id(f) for f in modified} & self._of_beam
         return (
             found
             if known and self.body_velocity.agrees()
@@ -68,7 +68,7 @@ class BeamMotion(RodMotion):
         return (self._consistency.noted,)
 
     def agree(self) -> None:
-        self._consistency.note()
+        self._consistency.noted.take()
 
     @not_taped
     def reactions(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:

@@ -83,21 +83,13 @@ class Consistency:
         return Reconstruct(beam, chain, partial(chain.followed, anchor), anchor, moves=True)
 
     # --- values set by hand ------------------------------------------------------------------------
-    def holds(self) -> bool:
-        """Whether nothing was set since the fields last agreed."""
-        return self.noted.holds()
-
-    def note(self) -> None:
-        """Note that all fields agree now."""
-        self.noted.take()
-
     def synchronised(self, *, strain_follows: bool = False) -> None:
         """Note that all fields agree; not if the strain of a new configuration follows after steps."""
-        if self.holds() or not self.noted.sees_finite():
+        if self.noted.holds() or not self.noted.sees_finite():
             return
         strain, _, pose, _ = self._set(())
         if strain or not (pose and strain_follows):
-            self.note()
+            self.noted.take()
 
     def _set(self, modified: Sequence[Function]) -> tuple[bool, bool, bool, bool]:
         """Whether strain, momentum, pose and velocity were set, or are ``modified`` for derivatives."""
@@ -110,7 +102,7 @@ class Consistency:
 
     def for_bracket(self, modified: Sequence[Function] = ()) -> list[Operation]:
         """The operations that update the older description, for steps of strain and momentum."""
-        if not modified and self.holds():
+        if not modified and self.noted.holds():
             # A section may change, and the momentum is what stays.
             varies = isinstance(self._beam.compliance_of_inertia, Function)
             return [self.velocity_of_momentum] if varies else []
@@ -134,7 +126,7 @@ class Consistency:
         # Strains of the configuration are in the measure of the rod; `alone`: nothing else, such as
         # the joints of a network, determines where the beam is. Where the inertia has changed the
         # velocity is kept.
-        if (not modified and self.holds()) or not self.noted.sees_finite():
+        if (not modified and self.noted.holds()) or not self.noted.sees_finite():
             return []
         self._refuse_contradiction()
         set_now, _, pose_now, _ = self._set(())
