@@ -106,7 +106,8 @@ class NetworkRod:
                 )
                 fields.append(sampled(name, value, space, private=True))
                 owners.append(beam)
-                found.append(numbering.gather(fields[-1]))
+                # Vectors of one component are stored as numbers.
+                found.append(numbering.gather(fields[-1]).reshape(-1, *value.ufl_shape))
             else:
                 count = len(numbering.coordinates) - cells
                 found.append(np.broadcast_to(sample, (count, *sample.shape)))
