@@ -4,7 +4,7 @@ from functools import cached_property
 
 import numpy as np
 import ufl
-from firedrake import Function, FunctionSpace, SpatialCoordinate
+from firedrake import Cofunction, Function, FunctionSpace, SpatialCoordinate
 from mpi4py import MPI
 
 from fdgeom.measures import check_interval
@@ -67,9 +67,7 @@ def end_node(space, name: str) -> np.ndarray:
         space.mesh(), element.sub_elements[0] if space.value_size > 1 else element
     )
     place = coordinates_of(scalar)
-    comm = space.mesh().comm
-    first = comm.allreduce(place.min(initial=np.inf), op=MPI.MIN)
-    last = comm.allreduce(place.max(initial=-np.inf), op=MPI.MAX)
+    first, last = bounds(space.mesh())
     end = {"left": first, "right": last}[name]
     return np.flatnonzero(np.abs(place - end) <= _SAME * (last - first))
 
@@ -92,19 +90,24 @@ def is_linear(element) -> bool:
 
 def extent(mesh) -> tuple[int, float]:
     """The number of cells of a line and its length, on all ranks together."""
-    x = mesh.coordinates.dat.data_ro
-    ends = [(x.min(), x.max())] if len(x) else []
-    found = mesh.comm.allgather((mesh.cell_set.size, ends))
-    places = np.array([pair for _, pairs in found for pair in pairs])
-    return sum(cells for cells, _ in found), float(places.max() - places.min())
+    first, last = bounds(mesh)
+    return mesh.comm.allreduce(mesh.cell_set.size), last - first
+
+
+def bounds(mesh) -> tuple[float, float]:
+    """The smallest and the largest coordinate of a line, on all ranks together."""
+    x, comm = mesh.coordinates.dat.data_ro, mesh.comm
+    first = comm.allreduce(x.min(initial=np.inf), op=MPI.MIN)
+    return float(first), float(comm.allreduce(x.max(initial=-np.inf), op=MPI.MAX))
 
 
 class Numbering:
-    """Numbers the nodes of a space on a mesh of intervals by their coordinates."""
+    """Numbers the nodes of a space on a mesh of intervals by their coordinates, and the cells."""
 
     # Arrays of values at all nodes are in the order of the coordinates, the same on every rank. The
     # nodes of the space lie at different places: `coordinates` are those of all, increasing;
-    # `nodes` are the numbers of the local ones, ghosts included.
+    # `nodes` are the numbers of the local ones, ghosts included. Where they are the ends of the
+    # cells, DG0 functions have values in the order of the cells.
     def __init__(self, space) -> None:
         mesh, element = space.mesh(), space.ufl_element()
         self._space = FunctionSpace(mesh, element.sub_elements[0] if space.value_shape else element)
@@ -114,45 +117,48 @@ class Numbering:
         # Ranks may disagree in the last digit of a coordinate: look up between the nodes.
         middles = 0.5 * (self.coordinates[1:] + self.coordinates[:-1])
         self.nodes = np.searchsorted(middles, place)
-        self._owned = self.nodes[:owned]
 
     @cached_property
     def pairs(self) -> np.ndarray:
         """Numbers of the two ends of each local cell, the smaller first; halo cells too."""
         return np.sort(self.nodes[self._space.cell_node_map().values_with_halo], axis=1)
 
+    @cached_property
+    def cells(self) -> np.ndarray:
+        """Numbers of the local cells; those of a single line. Halo cells too."""
+        return self.pairs[:, 0]
+
+    def numbers(self, function: Function | Cofunction) -> np.ndarray:
+        """The number of the node or cell of each local value of a function, ghosts included."""
+        if not is_cellwise(function.function_space()) or is_cellwise(self._space):
+            return self.nodes
+        dofs = function.function_space().cell_node_map().values_with_halo[:, 0]
+        found = np.empty(len(dofs), dtype=int)
+        found[dofs] = self.cells
+        return found
+
     def gather(self, function: Function) -> np.ndarray:
-        """The values at all nodes, on every rank."""
+        """The values at all nodes, or in all cells, on every rank."""
         own = function.dat.data_ro
-        found = np.empty((len(self.coordinates), *own.shape[1:]))
-        if self.comm.size == 1:
-            found[self._owned] = own
-            return found
-        for index, values in self.comm.allgather((self._owned, np.array(own))):
+        numbers = self.numbers(function)[: len(own)]
+        pieces = [(numbers, own)]
+        if self.comm.size > 1:
+            pieces = self.comm.allgather((numbers, np.array(own)))
+        found = np.empty((sum(len(index) for index, _ in pieces), *own.shape[1:]))
+        for index, values in pieces:
             found[index] = values
         return found
 
     def scatter(self, values: np.ndarray, function: Function) -> None:
-        """Set a function to values of all nodes."""
+        """Set a function to values at all nodes, or in all cells."""
         data = function.dat.data_wo_with_halos
         # Vectors of one component are stored as numbers.
-        data[...] = values[self.nodes].reshape(-1, *data.shape[1:])
+        data[...] = values[self.numbers(function)].reshape(-1, *data.shape[1:])
 
-    def scatter_cells(self, values: np.ndarray, function: Function) -> None:
-        """Set a DG0 function to values in the order of the cells; for nodes that are ends of cells."""
-        dofs = function.function_space().cell_node_map().values_with_halo[:, 0]
-        data = function.dat.data_wo_with_halos
-        # Vectors of one component are stored as numbers.
-        data[dofs] = values[self.pairs[:, 0]].reshape(-1, *data.shape[1:])
 
-    def gather_cells(self, function: Function) -> np.ndarray:
-        """Values of a DG0 function in the order of the cells; for nodes that are ends of cells."""
-        dofs = function.function_space().cell_node_map().values[:, 0]
-        own, first = function.dat.data_ro[dofs], self.pairs[: len(dofs), 0]
-        found = np.empty((len(self.coordinates) - 1, *own.shape[1:]))
-        for index, values in self.comm.allgather((first, np.array(own))):
-            found[index] = values
-        return found
+def is_cellwise(space) -> bool:
+    """Whether functions of a space have one value in each cell."""
+    return space.ufl_element().embedded_superdegree == 0
 
 
 def nodal_values(function: Function) -> tuple[np.ndarray, np.ndarray]:

@@ -4,10 +4,11 @@ Sections and their laws, ends, loads and joints; the beam as strain and momentum
 and as poses of its nodes with their balance of forces. Time integration is in
 :mod:`fdgeom.steppers`, sections from drawings are in :mod:`fdgeom.sections`.
 
-- `beam`: the class `Beam`; `section`, `law`, `damping`, `sampling`: what it is made of; `fields`: its fields;
-- `ends`, `held_nodes`, `bracket_ends`: clamped, pinned, sliding and moved ends;
-- `bracket`: strain and momentum as a Poisson system; `beam_motion`, `rod_of_beam`: the configuration form;
-  `consistency`: which of the two the user has set; `chain`, `shape_at_rest`: poses from strains and back;
+- `beam`: the class `Beam`; `section`, `law`, `sampling`: what it is made of; `fields`: its fields;
+- `ends`, `held_nodes`: clamped, pinned, sliding and moved ends;
+- `bracket`: strain and momentum as a Poisson system, with its ends; `beam_motion`, `rod_of_beam`:
+  the configuration form; `consistency`: which of the two the user has set; `chain`: poses from
+  strains and back;
 - `forces`: reactions, forces of joints, stress; `fingerprint`: what a checkpoint stores of a beam;
 - `rod`: forms of poses, and loads; `network`: joints and assemblies; `contact`: obstacles.
 """
@@ -18,10 +19,16 @@ from fdgeom.beams.contact.obstacles import Cylinder, LevelSet, Plane, Ring, Sphe
 from fdgeom.beams.ends import GivenPose, Sliding
 from fdgeom.beams.law import SectionLaw
 from fdgeom.beams.network.assembly import Assembly
-from fdgeom.beams.network.joints import Joint, Prismatic, Revolute, Rigid, Spherical
-from fdgeom.beams.network.places import PointBody, ground
-from fdgeom.beams.rod.body_load import BodyLoad
-from fdgeom.beams.rod.loads import Gravity, Load
+from fdgeom.beams.network.joints import (
+    Joint,
+    PointBody,
+    Prismatic,
+    Revolute,
+    Rigid,
+    Spherical,
+    ground,
+)
+from fdgeom.beams.rod.loads import BodyLoad, Gravity, Load
 from fdgeom.beams.section import Section
 
 __all__ = [

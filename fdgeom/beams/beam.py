@@ -16,17 +16,15 @@ from fdgeom.beams.bracket import BeamBracket
 from fdgeom.beams.chain import Chain, Reconstruct, projection
 from fdgeom.beams.consistency import Consistency
 from fdgeom.beams.contact.contact import contact_fields
-from fdgeom.beams.damping import viscosity_of
 from fdgeom.beams.ends import GivenPose, Sliding
 from fdgeom.beams.fingerprint import beam_parameters
 from fdgeom.beams.forces import BeamReactions, StressResultants
 from fdgeom.beams.law import SectionLaw
-from fdgeom.beams.network.places import Place
-from fdgeom.beams.rod.body_load import BodyLoad
+from fdgeom.beams.network.joints import Place
+from fdgeom.beams.rod.loads import BodyLoad
 from fdgeom.beams.rod.output import shown
 from fdgeom.beams.rod.variation import body_translation
-from fdgeom.beams.rod_of_beam import check_places, rod_of
-from fdgeom.beams.shape_at_rest import set_shape
+from fdgeom.beams.rod_of_beam import check_places, rod_of, set_shape
 from fdgeom.build_message import compiling
 from fdgeom.lie import halves, join, quaternion
 from fdgeom.operations import Operation
@@ -136,22 +134,12 @@ class Beam(BeamBracket):
         strain_measure: str = "simo-reissner",
     ) -> None:
         super().__init__(
-            mesh,
-            section,
-            law=law,
-            degree=degree,
-            end_weight=end_weight,
-            left=left,
-            right=right,
-            reference_strain=reference_strain,
-            loads=loads,
-            damping=damping,
-            strain_measure=strain_measure,
-            shaped=reference_shape is not None,
-        )
+            mesh, section, law=law, degree=degree, end_weight=end_weight, left=left, right=right,
+            reference_strain=reference_strain, loads=loads, damping=damping,
+            strain_measure=strain_measure, shaped=reference_shape is not None,
+        )  # fmt: skip
         citations.cite(type(self))
         check_places(self)
-        viscosity_of(self)
         self.chain = Chain(self)
         #: Keeps the two descriptions consistent.
         self.consistency = Consistency(self, self.chain)
@@ -213,7 +201,7 @@ class Beam(BeamBracket):
         self.consistency.synchronised()
 
     def agree(self):
-        self.consistency.note()
+        self.consistency.noted.take()
 
     def remembered(self):
         return (self.consistency.noted,)

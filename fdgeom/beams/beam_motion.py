@@ -6,7 +6,7 @@ import numpy as np
 from firedrake import Function
 from mpi4py import MPI
 
-from fdgeom.beams.consistency import Consistency, DependentFields
+from fdgeom.beams.consistency import Consistency
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.fingerprint import beam_parameters
 from fdgeom.beams.forces import Forces
@@ -17,7 +17,7 @@ from fdgeom.data import Field
 from fdgeom.execution import PointwiseUpdate
 from fdgeom.lie import halves, join, quaternion
 from fdgeom.line import end_node
-from fdgeom.operations import Map, Performed
+from fdgeom.operations import Map, Operation, Performed
 from fdgeom.taping import not_taped
 
 
@@ -34,15 +34,15 @@ class BeamMotion(RodMotion):
         holds = tuple(self._ends.values())
         super().__init__(rod, beam.position, beam.orientation, holds=holds)
         self.beam, self.members, self._measure = beam, (beam,), measure
-        self._fields, self._consistency = DependentFields(beam, rod, consistency), consistency
+        self._consistency = consistency
         self.body_velocity = BodyVelocity(self.v, self.orientation, beam.velocity)
 
     def synchronise(self, modified=None):
         """Velocity and configuration from what was set last of the beam."""
         modified = modified or ()
-        found = self._fields.synchronise(modified)
+        found = self._consistency.for_configuration(self.rod, modified, alone=True)
         # Another motion of the beam may have moved it.
-        known = self._consistency.holds() and not {id(f) for f in modified} & self._of_beam
+        known = self._consistency.noted.holds() and not {id(f) for f in modified} & self._of_beam
         return (
             found
             if known and self.body_velocity.agrees()
@@ -58,17 +58,17 @@ class BeamMotion(RodMotion):
 
     def publish(self):
         """The beam's velocity, strain and momentum."""
-        return [self.body_velocity.to_body, *self._fields.publish]
+        return self._published
+
+    @cached_property
+    def _published(self) -> list[Operation]:
+        return [self.body_velocity.to_body, *self._consistency.of_configuration(self.rod)]
 
     def remembered(self):
         return (self._consistency.noted,)
 
     def agree(self) -> None:
-        self._consistency.note()
-
-    def check_start(self) -> None:
-        self.prepare()
-        super().check_start()
+        self._consistency.noted.take()
 
     @not_taped
     def reactions(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -87,9 +87,6 @@ class BeamMotion(RodMotion):
         """The parameters of the beam, with this strain measure."""
         found = beam_parameters(self.beam)
         return found if self._measure is None else found | {"strain measure": self._measure}
-
-    def drawn_beams(self) -> tuple:
-        return (self.beam,)
 
     def functions(self) -> dict[str, Function]:
         ours, theirs = super().functions(), self.beam.functions()

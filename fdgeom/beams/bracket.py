@@ -1,24 +1,140 @@
-"""A beam as a Poisson system: strain and momentum with their bracket, and loads over a step."""
+"""A beam as a Poisson system: strain and momentum with their bracket, its ends, loads over a step."""
 
+from collections.abc import Callable
 from functools import cached_property
 
+import numpy as np
 import ufl
-from firedrake import Constant, TestFunction, dot, inner, split
+from firedrake import Constant, Function, TestFunction, dot, inner, split
+from mpi4py import MPI
+from ufl.algorithms import expand_derivatives
 from ufl.classes import Expr, Form
 from ufl.corealg.traversal import unique_pre_traversal
 
-from fdgeom.beams.bracket_ends import BracketEnd
-from fdgeom.beams.fields import BeamFields
-from fdgeom.beams.rod.body_load import NodalStep
+from fdgeom.beams.ends import HELD, GivenPose, Sliding
+from fdgeom.beams.fields import BeamFields, End
 from fdgeom.beams.rod.inertia import Inertia
+from fdgeom.beams.rod.loads import NodalStep
 from fdgeom.beams.rod.mean_directors import mean_cayley
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.turns import Turns
 from fdgeom.beams.rod.variation import Pose
 from fdgeom.beams.rod_of_beam import rod_of
 from fdgeom.data import Number
+from fdgeom.execution import PointwiseUpdate
 from fdgeom.lie import halves, join, quaternion, se3
+from fdgeom.line import end_node
+from fdgeom.messages import format_value, reported_as
+from fdgeom.operations import EssentialValues
 from fdgeom.systems.poisson.poisson import PoissonSystem
+
+
+class BracketEnd:
+    """One end of a beam in this form: free, clamped, pinned, or with a given body velocity ζ."""
+
+    # At a held end a stage of the momentum is the mean of the old and the new velocity, so that the
+    # new velocity is met exactly. An end held in some directions of space is refused: its
+    # conditions are not on components of ζ.
+    def __init__(self, beam: BeamFields, end: End) -> None:
+        self.name, self.kind = name, kind = end.name, end.kind
+        velocity = _given_velocity(kind)
+        self._in_space = velocity is None and isinstance(kind, Sliding | GivenPose)
+        prescribed = velocity is not None
+        known = prescribed or self._in_space or (isinstance(kind, str) and kind in HELD)
+        if not known:
+            raise ValueError(
+                f"{name} must be one of {', '.join(map(repr, HELD))}, fdgeom.Sliding, "
+                f"fdgeom.GivenPose or a callable velocity(t), not {format_value(kind)}"
+            )
+        components = HELD["clamped" if prescribed else "free" if self._in_space else kind]
+        self.held = np.array(components, dtype=int)
+        self._beam = beam
+        #: Local index of the end's node, if this rank has it and it is held.
+        self.nodes = np.array([], dtype=int)
+        self._target, self._motion, self._update, self._rate = None, None, None, None
+        if len(components) or self._in_space:
+            self.nodes = end_node(beam.velocity.function_space(), name)
+        if prescribed:
+            self._target, rate = (
+                Function(beam.velocity.function_space(), name=f"{what} of the {name} end")
+                for what in ("velocity", "acceleration")
+            )
+            t = ufl.variable(beam.time)
+            slope = expand_derivatives(ufl.diff(_velocity(name, velocity, t), t))
+            self._motion = _velocity(name, velocity, beam.time)
+            self._update = PointwiseUpdate({self._target: self._motion})
+            self._rate = rate, PointwiseUpdate({rate: slope})
+
+    def given_motion(self) -> tuple[Expr, ...]:
+        """The expressions of its pose or velocity, if they are given in time."""
+        if isinstance(self.kind, GivenPose):
+            return tuple(part for part in self.kind.pose(self._beam.time) if part is not None)
+        return () if self._motion is None else (self._motion,)
+
+    def update(self) -> None:
+        """Evaluate a prescribed motion at the beam's time."""
+        if self._update is not None:
+            self._update.apply()
+
+    def essential_values(self, part: int) -> tuple[EssentialValues, ...]:
+        """Given values of a stage of the momentum here; ``part``: its index in the unknown."""
+        if not len(self.held):
+            return ()
+        dofs = (6 * self.nodes[:, None] + self.held[None, :]).ravel()
+        made = EssentialValues(
+            part, dofs, old=self._beam.velocity, target=self._target, motion=self._motion
+        )
+        return (made,)
+
+    def accelerations(self) -> np.ndarray:
+        """The rate of the held components of the velocity, at the beam's time."""
+        if self._rate is None:
+            return np.zeros(len(self.held))
+        rate, update = self._rate
+        update.apply()
+        values = rate.dat.data_ro_with_halos[self.nodes]
+        return values[0, self.held] if len(values) else np.zeros(len(self.held))
+
+    def check_start(self) -> None:
+        """Raise ``ValueError`` if the initial velocity is not that of the end, or the end is held
+        in a way that components of the body velocity do not express.
+        """
+        if self._in_space:
+            raise ValueError(
+                f"{self.name}: {self.kind!r} is a condition in space, which steppers on strain and "
+                "momentum do not support; take a method in configuration form, clamp or pin the "
+                "end, or give both position and orientation"
+            )
+        if not len(self.held):
+            return
+        self.update()
+        velocity = self._beam.velocity.dat.data_ro_with_halos
+        wanted = 0.0 if self._target is None else self._target.dat.data_ro_with_halos[self.nodes]
+        gap = np.abs(velocity[self.nodes] - wanted)[:, self.held].max(initial=0.0)
+        scale = np.abs(velocity).max(initial=1.0)
+        worst = self._beam.comm.allreduce(gap / scale, op=MPI.MAX)
+        # A start set from the same formula differs by round-off only.
+        if worst > 1e-9:
+            kind = self.kind if isinstance(self.kind, str) else "prescribed"
+            raise ValueError(
+                f"momentum: the {self.name} end is {kind}, but the start has another velocity there "
+                f"(off by {worst:.2g}); set the momentum at that node accordingly"
+            )
+
+
+def _given_velocity(kind) -> Callable | None:
+    """The body velocity as a function of time, if the end's motion is given altogether."""
+    if isinstance(kind, GivenPose):
+        return kind.body_velocity if len(kind.components) == 6 else None
+    return kind if callable(kind) and not isinstance(kind, type) else None
+
+
+def _velocity(name: str, velocity: Callable, time) -> Expr:
+    with reported_as(f"{name}: velocity(t) must give a UFL vector of 6"):
+        expression = ufl.as_ufl(velocity(time))
+    if expression.ufl_shape != (6,):
+        raise ValueError(f"{name}: velocity(t) must give a vector of 6, not {expression.ufl_shape}")
+    return expression
 
 
 class BeamBracket(BeamFields, PoissonSystem):

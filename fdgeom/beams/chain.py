@@ -35,28 +35,29 @@ class Chain:
     def __init__(self, beam: BeamFields) -> None:
         self._beam = beam
         self._tangent = np.array(beam.tangent.dat.data_ro)
-        self._points: Numbering | None = None
 
-    def _lines(self) -> tuple[Numbering, Numbering]:
-        if self._points is None:
-            beam = self._beam
-            self._points = Numbering(beam.strain.function_space())
-            self._nodes = Numbering(beam.momentum.function_space())
-            p, n = beam.degree, len(self._points.coordinates) // beam.degree
-            self._lengths = np.diff(self._nodes.coordinates).reshape(n, p)
-            if p > 1:
-                self._rule = _SubintervalRule(p)
-        return self._points, self._nodes
+    @cached_property
+    def _points(self) -> Numbering:
+        return Numbering(self._beam.strain.function_space())
+
+    @cached_property
+    def _nodes(self) -> Numbering:
+        return Numbering(self._beam.momentum.function_space())
+
+    @cached_property
+    def _lengths(self) -> np.ndarray:
+        """Distances of neighbouring nodes, (cells, degree)."""
+        return np.diff(self._nodes.coordinates).reshape(-1, self._beam.degree)
+
+    @cached_property
+    def _rule(self) -> "_SubintervalRule":
+        return _SubintervalRule(self._beam.degree)
 
     @property
     def is_open(self) -> bool:
         """Whether there is a first and a last node."""
         points, nodes = (f.function_space().dim() for f in (self._beam.strain, self._beam.momentum))
         return nodes > points
-
-    def reconstruct(self, position, orientation) -> None:
-        """Fill position and orientation of the beam from its strain."""
-        self._put(self.from_pose(position, orientation))
 
     def from_pose(self, position, orientation) -> Poses:
         """The poses (n + 1, 3), (n + 1, 4) with this pose of the first node."""
@@ -78,39 +79,32 @@ class Chain:
 
     def put_strain(self, position: Function, orientation: Function, strain: Function) -> None:
         """Fill a strain with that of a position and orientation of the beam's nodes."""
-        points, _ = self._lines()
-        points.scatter(self._strains_of(position, orientation), strain)
+        self._points.scatter(self._strains_of(position, orientation), strain)
 
     def agrees(self, measured: Function | None = None) -> bool:
         """Whether the strain of the beam is that of its configuration, for degree 1."""
-        points, _ = self._lines()
         x, _ = self._poses(self._beam.position, self._beam.orientation)
-        strain = points.gather(self._beam.strain)
+        strain = self._points.gather(self._beam.strain)
         # Angles and lengths, per cell length; positions have round-off of their distance to the origin.
         allowed = _SAME + 8 * np.finfo(float).eps * np.abs(x).max() / self._lengths.min()
         turn = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
         scale = turn * self._lengths + (1 - turn)
         mine = self._strains_of(self._beam.position, self._beam.orientation)
-        candidates = [mine] if measured is None else [mine, points.gather(measured)]
+        candidates = [mine] if measured is None else [mine, self._points.gather(measured)]
         return any(np.abs(scale * (strain - c)).max() <= allowed for c in candidates)
 
     def _poses(self, position: Function, orientation: Function):
-        _, nodes = self._lines()
-        return nodes.gather(position), quaternion.normalize(nodes.gather(orientation))
-
-    def _put(self, poses: Poses) -> None:
-        self.put_poses(poses, (self._beam.position, self._beam.orientation))
+        q = self._nodes.gather(orientation)
+        return self._nodes.gather(position), quaternion.normalize(q)
 
     def put_poses(self, poses: Poses, fields: Sequence[Function]) -> None:
         """Fill a position and an orientation of the beam's nodes."""
-        _, nodes = self._lines()
         for values, field in zip(poses, fields, strict=True):
-            nodes.scatter(values, field)
+            self._nodes.scatter(values, field)
 
     def _shape(self, start):
         """Poses (n + 1, 3), (n + 1, 4) of the nodes, from that of the first and the strain."""
-        points, _ = self._lines()
-        x, q = self._increments(points.gather(self._beam.strain))
+        x, q = self._increments(self._points.gather(self._beam.strain))
         return pose_scan((np.concatenate([start[0][None], x]), np.concatenate([start[1][None], q])))
 
     def _strains_of(self, position: Function, orientation: Function) -> np.ndarray:

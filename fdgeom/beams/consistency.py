@@ -1,6 +1,6 @@
 """Consistency of strain and momentum of a beam with its configuration and velocity."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property, partial
 
 import numpy as np
@@ -14,7 +14,7 @@ from fdgeom.beams.rod.rod import Rod
 from fdgeom.data import Field, Snapshot
 from fdgeom.execution import VectorAssembly, perform
 from fdgeom.operations import Assemble, Map, Operation, Performed
-from fdgeom.taping import not_taped
+from fdgeom.taping import refuse_annotation
 
 # Of the size of what is compared: fields set from one formula differ by round-off.
 _SAME = 1e-9
@@ -48,10 +48,6 @@ class Consistency:
         """μ = D₁ζ."""
         return self._momentum_of(self._beam.velocity, self._beam.momentum)
 
-    @cached_property
-    def _inertia_varies(self) -> bool:
-        return isinstance(self._beam.compliance_of_inertia, Function)
-
     def _velocity_of(self, momentum: Function, target: Function) -> Operation:
         return self._product(target, self._beam.compliance_of_inertia, momentum, np.linalg.inv)
 
@@ -64,7 +60,15 @@ class Consistency:
         if numbers is None:
             return product
         # A thousand beams of one section need no kernel each.
-        return Performed(do=_Product(target, made(numbers), source).apply, operations=[product])
+        factor, read, written = np.array(made(numbers).T), Field(source), Field(target)
+
+        def multiply() -> None:
+            refuse_annotation("a product with the inertia")
+            read.update_ghosts()
+            np.matmul(read.array, factor, out=written.array)
+            written.written(ghosts_too=True)
+
+        return Performed(do=multiply, operations=[product])
 
     @cached_property
     def _projection(self) -> Operation:
@@ -79,21 +83,13 @@ class Consistency:
         return Reconstruct(beam, chain, partial(chain.followed, anchor), anchor, moves=True)
 
     # --- values set by hand ------------------------------------------------------------------------
-    def holds(self) -> bool:
-        """Whether nothing was set since the fields last agreed."""
-        return self.noted.holds()
-
-    def note(self) -> None:
-        """Note that all fields agree now."""
-        self.noted.take()
-
     def synchronised(self, *, strain_follows: bool = False) -> None:
         """Note that all fields agree; not if the strain of a new configuration follows after steps."""
-        if self.holds() or not self._is_finite():
+        if self.noted.holds() or not self.noted.sees_finite():
             return
         strain, _, pose, _ = self._set(())
         if strain or not (pose and strain_follows):
-            self.note()
+            self.noted.take()
 
     def _set(self, modified: Sequence[Function]) -> tuple[bool, bool, bool, bool]:
         """Whether strain, momentum, pose and velocity were set, or are ``modified`` for derivatives."""
@@ -106,10 +102,11 @@ class Consistency:
 
     def for_bracket(self, modified: Sequence[Function] = ()) -> list[Operation]:
         """The operations that update the older description, for steps of strain and momentum."""
-        if not modified and self.holds():
+        if not modified and self.noted.holds():
             # A section may change, and the momentum is what stays.
-            return [self.velocity_of_momentum] if self._inertia_varies else []
-        if not self._is_finite():
+            varies = isinstance(self._beam.compliance_of_inertia, Function)
+            return [self.velocity_of_momentum] if varies else []
+        if not self.noted.sees_finite():
             return []  # the step will say so
         self._refuse_contradiction()
         strain, momentum, pose, velocity = self._set(modified)
@@ -123,24 +120,23 @@ class Consistency:
         return found
 
     def for_configuration(
-        self,
-        measured: Callable[[], Function],
-        modified: Sequence[Function] = (),
-        *,
-        alone: bool,
+        self, rod: Rod, modified: Sequence[Function] = (), *, alone: bool
     ) -> list[Operation]:
         """The operations that update configuration and velocity, for steps that move these."""
-        # `measured()` is the strain of the configuration in the measure of the steps; `alone`:
-        # nothing else, such as the joints of a network, determines where the beam is.
-        if not self._is_finite():
+        # Strains of the configuration are in the measure of the rod; `alone`: nothing else, such as
+        # the joints of a network, determines where the beam is. Where the inertia has changed the
+        # velocity is kept.
+        if (not modified and self.noted.holds()) or not self.noted.sees_finite():
             return []
         self._refuse_contradiction()
         set_now, _, pose_now, _ = self._set(())
-        if set_now and pose_now and not self._chain.agrees(measured()):
-            raise ValueError(
-                "strain and configuration of a beam were both set and contradict one another: "
-                + _WHAT_TO_DO
-            )
+        if set_now and pose_now:
+            measured = VectorAssembly(self._strain(rod)).assemble()
+            if not self._chain.agrees(measured):
+                raise ValueError(
+                    "strain and configuration of a beam were both set and contradict one another: "
+                    + _WHAT_TO_DO
+                )
         if set_now and not pose_now and not alone:
             raise ValueError(
                 "the strain of a beam in a network was set, but not its position: call its "
@@ -153,6 +149,22 @@ class Consistency:
         if velocity is not momentum:
             found.append(self.momentum_of_velocity if velocity else self.velocity_of_momentum)
         return [*found, self._reconstruction] if strain and not pose else found
+
+    def of_configuration(self, rod: Rod) -> list[Operation]:
+        """The operations that set strain and momentum to those of the configuration and the velocity."""
+        # So the beam's own energies and momenta are those of the motion, in the rod's measure.
+        strain = self._beam.strain
+        test = TestFunction(strain.function_space())
+        made = Assemble(work=self._strain(rod, test), by={test: strain})
+        return [self.momentum_of_velocity, made]
+
+    def _strain(self, rod: Rod, test: Expr | None = None) -> Form:
+        """The form whose vector is the strain of the configuration."""
+        beam = self._beam
+        strain = rod.elastic_strain((beam.position, beam.orientation))
+        if beam.reference_strain is not None:
+            strain += beam.reference_strain
+        return rod.cells.values(strain, test)
 
     def _refuse_derivatives(self, alone: bool) -> None:
         """Raise ``NotImplementedError`` if setting the strain would not move the beam as it is now."""
@@ -167,10 +179,6 @@ class Consistency:
                 "since they use another strain measure, and setting it would move the beam; take "
                 "position, orientation and velocity"
             )
-
-    def _is_finite(self) -> bool:
-        local = all(np.isfinite(f.dat.data_ro).all() for f in self._fields)
-        return bool(self._beam.comm.allreduce(int(local), op=MPI.MIN))
 
     def _refuse_contradiction(self) -> None:
         """Raise ``ValueError`` if momentum and velocity were set and contradict one another."""
@@ -195,55 +203,3 @@ class Consistency:
         gap, *sizes = beam.comm.allreduce(sums, op=MPI.SUM)
         # Where neither moves, nothing can contradict; what is not finite fails in the step.
         return float(np.sqrt(abs(gap) / max(*sizes, np.finfo(float).tiny)))
-
-
-class DependentFields:
-    """Sets strain and momentum of a beam from its configuration, in the rod's strain measure."""
-
-    # So the beam's own energies and momenta are those of the motion.
-    def __init__(
-        self, beam: BeamFields, rod: Rod, consistency: Consistency, *, alone: bool = True
-    ) -> None:
-        self._beam, self._rod = beam, rod
-        self._consistency, self._alone = consistency, alone
-
-    def _strain(self, test: Expr | None = None) -> Form:
-        """The form whose vector is the strain of the configuration."""
-        beam = self._beam
-        strain = self._rod.elastic_strain((beam.position, beam.orientation))
-        if beam.reference_strain is not None:
-            strain += beam.reference_strain
-        return self._rod.cells.values(strain, test)
-
-    def synchronise(self, modified: Sequence[Function] = ()) -> list[Operation]:
-        """The operations that update the description which was not set since the last step."""
-        # Where the inertia has changed the velocity is kept.
-        if not modified and self._consistency.holds():
-            return []
-        return self._consistency.for_configuration(
-            lambda: VectorAssembly(self._strain()).assemble(), modified, alone=self._alone
-        )
-
-    # Made late: an assembly has many beams, and most need no forms of their own.
-    @cached_property
-    def publish(self) -> list[Operation]:
-        """The operations that set strain and momentum to those of the configuration and the velocity."""
-        strain = self._beam.strain
-        test = TestFunction(strain.function_space())
-        made = Assemble(work=self._strain(test), by={test: strain})
-        return [self._consistency.momentum_of_velocity, made]
-
-
-class _Product:
-    """A constant matrix times the values of a field at each node, without a kernel."""
-
-    def __init__(self, target: Function, matrix: np.ndarray, source: Function) -> None:
-        self._target, self._source = Field(target), Field(source)
-        self._matrix = np.array(matrix.T)
-
-    @not_taped
-    def apply(self) -> None:
-        """Compute the product; ``NotImplementedError`` while pyadjoint records."""
-        self._source.update_ghosts()
-        np.matmul(self._source.array, self._matrix, out=self._target.array)
-        self._target.written(ghosts_too=True)

@@ -1,6 +1,6 @@
 """Ends of a rod in configuration form: free, clamped, pinned, sliding or with a given pose.
 
-`held_nodes` imposes them on poses, `bracket_ends` on strain and momentum.
+`held_nodes` imposes them on poses, `bracket` on strain and momentum.
 """
 
 from collections.abc import Callable

@@ -19,12 +19,13 @@ from ufl.classes import Expr, Form
 
 from fdgeom.beams.ends import GivenPose, Sliding
 from fdgeom.beams.law import LINEAR, SectionLaw, sampled_law
-from fdgeom.beams.rod.body_load import BodyLoad, check_loads
+from fdgeom.beams.rod.loads import BodyLoad, check_loads
 from fdgeom.beams.rod.strains import STRAINS
 from fdgeom.beams.sampling import (
     body_matrix,
     mean_at_nodes,
     sample_shape,
+    viscosity_of,
     warn_beyond_stations,
 )
 from fdgeom.clock import Time
@@ -115,6 +116,7 @@ class BeamFields:
             "reference_strain", reference_strain, strain_space, self.time
         )
         self.loads, self.damping = check_loads(loads), damping
+        self.viscosity = viscosity_of(damping, self.stiffness, mesh)
         self.strain_measure = choice("strain_measure", strain_measure, STRAINS)
         self.shaped = shaped
         if shaped:

@@ -8,7 +8,7 @@ from firedrake import Constant
 from fdgeom.beams.ends import GivenPose
 from fdgeom.beams.fields import BeamFields, End
 from fdgeom.beams.law import LINEAR, SectionLaw
-from fdgeom.beams.rod.body_load import AppliedLoad, symbols
+from fdgeom.beams.rod.loads import AppliedLoad, symbols
 from fdgeom.clock import Time
 from fdgeom.operations.dependent import private
 from fdgeom.sections.matrices import MatrixAlong

@@ -13,16 +13,14 @@ from firedrake import (
     TestFunction,
     VectorFunctionSpace,
 )
-from mpi4py import MPI
 from ufl.classes import Expr, Form
 
 from fdgeom.execution import PointwiseUpdate, VectorAssembly
 from fdgeom.forms import simplify
 from fdgeom.lie import arrays, halves, join, quaternion
-from fdgeom.line import Numbering
+from fdgeom.line import Numbering, bounds
 from fdgeom.messages import format_value
 from fdgeom.operations.dependent import dependents_in
-from fdgeom.systems.motion.accelerations import Accelerations
 from fdgeom.systems.motion.motion import Motion
 
 if TYPE_CHECKING:
@@ -32,6 +30,9 @@ if TYPE_CHECKING:
 
 class Forces:
     """Forces of supports and joints, each from a virtual work."""
+
+    #: Whether those of a step belong to the present state.
+    belong: Callable[[], bool]
 
     # Virtual displacements are (rotation, translation), both in space: so the works are moments
     # about the nodes, and forces, in space. `balance(test)` is the work of inertia, strains, loads
@@ -85,27 +86,6 @@ class PresentForces(Forces):
         super().__init__(motion, balance, joint_work)
 
 
-class SolvedForces(PresentForces):
-    """Forces of the equations of motion at a state without known accelerations."""
-
-    def __init__(self, motion: Motion) -> None:
-        acceleration, multiplier = Function(motion.space, name="acceleration"), None
-        if motion.constraint is not None:
-            multiplier = Function(motion.constraint.space, name="multiplier")
-        super().__init__(motion, acceleration, multiplier)
-        #: Finds v̇ and λ of the present state.
-        self.accelerations = Accelerations(motion, acceleration, multiplier)
-
-
-class StepForces(PresentForces):
-    """Forces of the step that led to the present state, with its accelerations and multipliers."""
-
-    belong: Callable[[], bool]
-
-    def __init__(self, motion: Motion) -> None:
-        super().__init__(motion, motion.acceleration, motion.multiplier)
-
-
 def from_space(orientation: Expr, displacement: Expr) -> Expr:
     """A virtual displacement in space as (rotation in the body frame, translation in space)."""
     rotation, translation = halves(displacement, "displacement")
@@ -142,18 +122,13 @@ class BeamReactions:
         for end in beam.bracket_ends:
             if not len(end.held):
                 continue
-            total, rates = np.zeros(6), end.accelerations()
+            total, rates = np.zeros((2, 3)), end.accelerations()
             for node in end.nodes[end.nodes < len(forces)]:
                 matrix = weights[node, 0] * matrices[node]
                 wrench = _reaction(matrix, forces[node], end.held, rates)
-                total += np.concatenate(
-                    [
-                        arrays.quaternion.rotate(turns[node], part)
-                        for part in (wrench[:3], wrench[3:])
-                    ]
-                )
-            total = beam.comm.allreduce(total)
-            found[end.name] = (total[:3], total[3:])
+                total += arrays.quaternion.rotate(turns[node], wrench.reshape(2, 3))
+            moment, force = beam.comm.allreduce(total)
+            found[end.name] = (moment, force)
         return found
 
 
@@ -181,11 +156,7 @@ class StressResultants:
         self._dependents = dependents_in(beam.stress())
         self._points = Numbering(self._stress.function_space())
         self._degree = beam.degree
-        own, comm = beam.mesh.coordinates.dat.data_ro, beam.comm
-        self._ends = (
-            comm.allreduce(own.min(initial=np.inf), op=MPI.MIN),
-            comm.allreduce(own.max(initial=-np.inf), op=MPI.MAX),
-        )
+        self._ends = bounds(beam.mesh)
 
     def at(self, s) -> np.ndarray:
         """(6,) at an arc length, or (n, 6) at n of them, from the strain of the beam."""

@@ -110,17 +110,13 @@ class HeldNodes(Held):
         targets = self.increment, self.v, self.a
         found = [[f[k] for k in range(6)] for f in targets]
         for hold in self._moving:
-            there = self._mask(hold.dofs, "the given node")
+            there = private(Function(self._motion.space, name="the given node"))
+            there.dat.data_wo_with_halos.reshape(-1)[hold.dofs] = 1.0
             for values, needed in zip(found, _needed(self._motion, hold.pose, self._turn, t),
                                       strict=True):  # fmt: skip
                 for k in hold.components.tolist():
                     values[k] = ufl.conditional(ufl.gt(there[k], 0.5), needed[k], values[k])
         return {f: ufl.as_vector(values) for f, values in zip(targets, found, strict=True)}
-
-    def _mask(self, dofs: np.ndarray, name: str) -> Function:
-        made = private(Function(self._motion.space, name=name))
-        made.dat.data_wo_with_halos.reshape(-1)[dofs] = 1.0
-        return made
 
     def put(self) -> None:
         """Set pose and velocity of the held nodes to the given ones."""

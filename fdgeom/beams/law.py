@@ -1,7 +1,7 @@
 """Constitutive laws of sections: energy, stress and tangent, checked and sampled along a beam."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import ufl
@@ -10,6 +10,7 @@ from ufl.algorithms import expand_derivatives, extract_arguments, extract_coeffi
 from ufl.classes import Expr, SpatialCoordinate, Zero
 from ufl.corealg.traversal import unique_pre_traversal
 
+from fdgeom.beams.rod.variation import slope
 from fdgeom.forms import shaped_space
 from fdgeom.mean_slope import mean_slope_of
 from fdgeom.messages import Described, format_value, reported_as
@@ -62,11 +63,11 @@ class SectionLaw(Described, ABC):
 
     def stress(self, strain: Expr, stiffness: Expr) -> Expr:
         """ψ' (6): moment and force of the section; the derivative of the energy if not given."""
-        return _derivative(lambda e: self.energy(e, stiffness), strain)
+        return slope(lambda e: self.energy(e, stiffness), strain)
 
     def tangent(self, strain: Expr, stiffness: Expr) -> Expr:
         """ψ'' (6×6); the derivative of the stress if not given."""
-        return _derivative(lambda e: self.stress(e, stiffness), strain)
+        return slope(lambda e: self.stress(e, stiffness), strain)
 
     def mean_stress(self, old: Expr, new: Expr, stiffness: Expr) -> Expr:
         """σ̄ with σ̄·(ε¹ - ε⁰) = ψ(ε¹) - ψ(ε⁰) to round-off: the `MeanSlope` from ε⁰ to ε¹."""
@@ -130,7 +131,7 @@ class TranslatedLaw(MadeOfLaws):
 
     def _made(self, name: str, *arguments: Expr) -> Expr:
         # By symbols, so that nothing is replaced in the arguments.
-        symbols = [ufl.variable(_zeros(a.ufl_shape)) for a in arguments]
+        symbols = [ufl.variable(Constant(np.zeros(a.ufl_shape))) for a in arguments]
         found = expand_derivatives(getattr(self._law, name)(*symbols))
         return replace(replace(found, self.meanings), dict(zip(symbols, arguments, strict=True)))
 
@@ -151,18 +152,6 @@ class LawOfParts(MadeOfLaws):
         others = [mask for mask, _ in self._parts[1:]]
         first = 1 - sum(others[1:], others[0]) if others else ufl.as_ufl(1.0)
         return sum((m * t for m, t in zip(others, terms[1:], strict=True)), first * terms[0])
-
-
-def _derivative(function: Callable[[Expr], Expr], at: Expr) -> Expr:
-    """The derivative of a function of a vector."""
-    e = ufl.variable(_zeros(at.ufl_shape))
-    return replace(expand_derivatives(ufl.diff(function(e), e)), {e: at})
-
-
-def _zeros(shape: tuple[int, ...]) -> Expr:
-    if len(shape) == 1:
-        return Constant([0.0] * shape[0])
-    return Constant([[0.0] * shape[1] for _ in range(shape[0])])
 
 
 def sampled_law(

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from numbers import Real
 
 import numpy as np
 import ufl
@@ -16,23 +17,23 @@ from firedrake import (
     TestFunction,
     inner,
 )
-from mpi4py import MPI
 from ufl.algorithms import extract_coefficients
-from ufl.classes import Derivative, GeometricQuantity
+from ufl.classes import Derivative, Form, GeometricQuantity
 from ufl.core.expr import Expr
 from ufl.corealg.traversal import unique_pre_traversal
 from ufl.domain import extract_domains
 from ufl.sobolevspace import H1
 
 from fdgeom.execution import VectorAssembly
-from fdgeom.forms import is_real
-from fdgeom.line import coordinates_of
+from fdgeom.forms import is_real, scalar_space
+from fdgeom.line import bounds, coordinates_of
 from fdgeom.measures import gauss_lobatto
 from fdgeom.messages import format_value, is_function
 from fdgeom.operations import Assemble, Broadcast
 from fdgeom.operations.dependent import Dependent, MadeOnce, made_once, private, sampled, set_by
 from fdgeom.sections.matrices import MatrixAlong, check_positive_definite
-from fdgeom.validation import evaluated, place_and_time, real_array
+from fdgeom.taping import refuse_recorded
+from fdgeom.validation import evaluated, everywhere, number, place_and_time, real_array
 
 
 def body_matrix(name: str, value, mesh, element, of: Sequence[MadeOnce], *, inverse: bool = False):
@@ -74,20 +75,30 @@ def mean_at_nodes(name: str, value, mesh, element):
         return value
     in_cells = TensorFunctionSpace(mesh, BrokenElement(element), shape=(6, 6))
     values = _positive_definite(name, value, in_cells)
-    space = TensorFunctionSpace(mesh, element, shape=(6, 6))
-    field = Function(space, name=name)
+    field = Function(TensorFunctionSpace(mesh, element, shape=(6, 6)), name=name)
     nodal = gauss_lobatto(mesh, element.degree() + 1)
     # Each cell counts by its length that belongs to the node, so that the total mass is unchanged.
-    weight = private(Function(FunctionSpace(mesh, element)))
+    return nodal_mean(values, field, lambda density: density * nodal)
 
+
+def nodal_mean(
+    values: Expr, field: Function, at_nodes: Callable[[Expr], Form], rest: np.ndarray | float = 0.0
+) -> Function:
+    """Make a field follow the mean of values in the cells at each node, plus ``rest``."""
+    # `at_nodes` integrates a density by the nodes; nodes that it gives no length have the rest alone.
+    space = field.function_space()
+    weight = private(Function(scalar_space(space)))
     test = TestFunction(space)
-    mean = weight * inner(values, test) * nodal
-    length = VectorAssembly(TestFunction(weight.function_space()) * nodal)
+    length = VectorAssembly(at_nodes(TestFunction(weight.function_space())))
+    mean = at_nodes(weight * inner(values, test))
     assembly = VectorAssembly(mean)
 
     def make() -> None:
-        weight.dat.data_wo[...] = 1 / length.assemble().dat.data_ro
-        field.dat.data_wo[...] = assembly.assemble().dat.data_ro
+        there = length.assemble().dat.data_ro_with_halos
+        weight.dat.data_wo_with_halos[...] = np.where(
+            there > 0, 1 / np.where(there > 0, there, 1), 0
+        )
+        field.dat.data_wo_with_halos[...] = rest + assembly.assemble().dat.data_ro_with_halos
 
     made = Dependent([field], [values], make, private=True)
     made.operations = [Assemble(work=mean, by={test: field})]
@@ -127,9 +138,7 @@ def _at_nodes(matrix: MatrixAlong, space) -> Function:
 
 def warn_beyond_stations(stations: np.ndarray, mesh) -> None:
     """Warn if the stations of a section end inside a beam, as fractions of its length do."""
-    arc = coordinates_of(FunctionSpace(mesh, "CG", 1))
-    first = mesh.comm.allreduce(arc.min(initial=np.inf), op=MPI.MIN)
-    last = mesh.comm.allreduce(arc.max(initial=-np.inf), op=MPI.MAX)
+    first, last = bounds(mesh)
     slack = 1e-9 * (last - first)
     if stations[0] > first + slack or stations[-1] < last - slack:
         warnings.warn(
@@ -140,6 +149,37 @@ def warn_beyond_stations(stations: np.ndarray, mesh) -> None:
         )
 
 
+def viscosity_of(damping, stiffness: Expr, mesh) -> Expr | None:
+    """Kelvin–Voigt viscosity (6×6) from the damping of a beam: None, a time, or a matrix."""
+    if damping is None:
+        return None
+    if not isinstance(damping, Expr):
+        refuse_recorded("damping", damping)
+    if isinstance(damping, Real) and not isinstance(damping, bool):
+        return Constant(number("damping", damping, least=0)) * stiffness
+    if not isinstance(damping, Expr):
+        damping = real_array("damping", damping, "a time or a 6×6 matrix of numbers")
+    shape = damping.ufl_shape if isinstance(damping, Expr) else damping.shape
+    if shape != (6, 6):
+        raise ValueError(f"damping must be a time or a 6×6 matrix, not of shape {shape}")
+    space = TensorFunctionSpace(mesh, "DG", 0, shape=(6, 6))
+    if isinstance(damping, Expr):
+        return sampled("damping", damping, space, check=_check_damping, private=True)
+    everywhere(mesh.comm, lambda: _check_damping(damping[None]))
+    field = Function(space, name="damping")
+    field.dat.data_wo[...] = damping
+    return field
+
+
+def _check_damping(values: np.ndarray) -> None:
+    size = np.abs(values).max(initial=0.0)
+    skew = np.abs(values - np.swapaxes(values, -1, -2)).max(initial=0.0)
+    least = np.linalg.eigvalsh(values).min(initial=0.0) if np.all(np.isfinite(values)) else -np.inf
+    # A damping of some strains only is semidefinite, to the round-off of its eigenvalues.
+    if not (skew <= 1e-10 * size and least >= -1e-12 * size):
+        raise ValueError("damping must be symmetric and positive semidefinite everywhere")
+
+
 def sample_shape(name: str, value, space, time: Constant) -> Function | None:
     """A field of ``space`` that follows an expression, a function of time or of arc length and
     time, or six numbers; None for None.
@@ -147,7 +187,8 @@ def sample_shape(name: str, value, space, time: Constant) -> Function | None:
     if value is None:
         return None
     if is_function(value):
-        expression = _of_time(name, value, space.mesh(), time)
+        arguments = place_and_time(name, value, SpatialCoordinate(space.mesh())[0], time)
+        expression = evaluated(name, value, arguments, 6)
     elif isinstance(value, Expr):
         expression = value
     elif isinstance(value, list | tuple | np.ndarray) and np.ndim(value) == 1 and len(value):
@@ -164,8 +205,3 @@ def sample_shape(name: str, value, space, time: Constant) -> Function | None:
             raise ValueError(f"{name} must be finite everywhere along the beam")
 
     return sampled(name, expression, space, check=check)
-
-
-def _of_time(name: str, function: Callable, mesh, time: Constant) -> Expr:
-    arguments = place_and_time(name, function, SpatialCoordinate(mesh)[0], time)
-    return evaluated(name, function, arguments, 6)

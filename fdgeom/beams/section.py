@@ -1,22 +1,29 @@
 """Cross-sections of beams: stiffness and inertia as 6×6 matrices, rotation first."""
 
+import json
+import math
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from ufl.classes import Expr
 
+from fdgeom.messages import brief
 from fdgeom.sections import outline
 from fdgeom.sections.bars import (
     Number,
-    bar_matrices,
-    circle_properties,
     described,
-    rectangle_properties,
-    tube_properties,
+    diagonal,
+    rectangle_shear_factor,
+    rectangle_torsion_constant,
+    ring_shear_factor,
 )
 from fdgeom.sections.drawn_section import DrawnSection
 from fdgeom.sections.material import AnyMaterial
 from fdgeom.sections.matrices import (
+    FORMAT,
     MatrixAlong,
     SectionMatrices,
     check_axis,
@@ -24,8 +31,9 @@ from fdgeom.sections.matrices import (
     check_stations,
     check_table,
 )
-from fdgeom.sections.table import CONVENTIONS, from_convention, not_a_section, read_json
+from fdgeom.sections.properties import CONVENTIONS, from_convention, transverse
 from fdgeom.sections.taped import made_on_tape
+from fdgeom.validation import scalar
 
 
 class Section(SectionMatrices):
@@ -94,17 +102,40 @@ class Section(SectionMatrices):
             Material axis along the beam.
         """
         axis = check_axis(axis)
-        matrices = bar_matrices(
-            area,
-            second_moments,
-            torsion_constant,
-            density,
-            youngs_modulus,
-            poisson_ratio,
-            shear_factor,
-            axis,
+        for name, value in (
+            ("area", area),
+            ("density", density),
+            ("youngs_modulus", youngs_modulus),
+        ):
+            scalar(name, value, above=0)
+        moments: Any = second_moments
+        if np.ndim(moments) == 0 or len(moments) != 2:
+            raise ValueError("second_moments must be two, one for each transverse axis")
+        for value in moments:
+            scalar("second_moments", value, above=0)
+        scalar("poisson_ratio", poisson_ratio, above=-1, most=0.5)
+        factors: tuple[Any, ...]
+        factors = tuple(np.ravel(shear_factor)) if np.ndim(shear_factor) else (shear_factor,) * 2
+        if len(factors) != 2:
+            raise ValueError("shear_factor must be one number or two, one for each transverse axis")
+        for factor in factors:
+            scalar("shear_factor", factor, above=0)
+        polar = moments[0] + moments[1]
+        torsion = polar if torsion_constant is None else torsion_constant
+        scalar("torsion_constant", torsion, above=0)
+
+        shear_modulus = youngs_modulus / 2 / (1 + poisson_ratio)
+        # Along the beam, then along the transverse axes; in the order of the axes from here.
+        rows = (
+            [shear_modulus * torsion, *(youngs_modulus * m for m in moments)],
+            [youngs_modulus * area, *(shear_modulus * area * k for k in factors)],
+            [polar, *moments],
         )
-        return cls(*matrices, axis=axis)
+        order = np.argsort([axis, *transverse(axis)]).tolist()
+        bending, stretch, rotation = ([row[k] for k in order] for row in rows)
+        stiffness = diagonal(bending + stretch)
+        inertia = diagonal([density * m for m in rotation] + [density * area] * 3)
+        return cls(stiffness, inertia, axis=axis)
 
     @classmethod
     def rectangle(
@@ -126,10 +157,20 @@ class Section(SectionMatrices):
         solutions unless they are given (`fdgeom.sections.bars`; until version 0.1 they were the
         polar moment and 1). The other arguments: see :meth:`from_properties`.
         """
-        shape = rectangle_properties(width, height, torsion_constant, shear_factor, poisson_ratio)
+        scalar("width", width, above=0)
+        scalar("height", height, above=0)
+        nu = scalar("poisson_ratio", poisson_ratio, above=-1, most=0.5)
+        if torsion_constant is None:
+            torsion_constant = rectangle_torsion_constant(width, height)
+        factors: Any = shear_factor
+        if factors is None:
+            sides = (width, height), (height, width)
+            factors = [rectangle_shear_factor(*pair, nu) for pair in sides]
+        area = width * height
         made = cls.from_properties(
-            **shape, density=density, youngs_modulus=youngs_modulus,
-            poisson_ratio=poisson_ratio, axis=axis,
+            area=area, second_moments=(area * height**2 / 12, area * width**2 / 12),
+            torsion_constant=torsion_constant, density=density, youngs_modulus=youngs_modulus,
+            poisson_ratio=nu, shear_factor=factors, axis=axis,
         )  # fmt: skip
         made.description = described("rectangle", width, height)
         made.outline = outline.of_numbers(outline.rectangle, width, height)
@@ -152,12 +193,12 @@ class Section(SectionMatrices):
         The shear factor is that of Saint-Venant's solution, 6(1+ν)²/(7+14ν+8ν²), unless it is given
         (until version 0.1 it was 1). The other arguments: see :meth:`from_properties`.
         """
-        shape = circle_properties(radius, shear_factor, poisson_ratio)
-        made = cls.from_properties(
-            **shape, torsion_constant=torsion_constant, density=density,
-            youngs_modulus=youngs_modulus, poisson_ratio=poisson_ratio, axis=axis,
+        scalar("radius", radius, above=0)
+        made = cls._ring(
+            radius, 0.0, shear_factor, poisson_ratio, torsion_constant=torsion_constant,
+            density=density, youngs_modulus=youngs_modulus, axis=axis,
         )  # fmt: skip
-        made.radius, made.description = radius, described("circle of radius", radius)
+        made.description = described("circle of radius", radius)
         made.outline = outline.of_numbers(outline.ellipse, radius, radius)
         return made
 
@@ -179,14 +220,31 @@ class Section(SectionMatrices):
         The shear factor is that of Saint-Venant's solution unless it is given (until version 0.1 it
         was 1). The other arguments: see :meth:`from_properties`.
         """
-        shape = tube_properties(outer_radius, inner_radius, shear_factor, poisson_ratio)
-        made = cls.from_properties(
-            **shape, torsion_constant=torsion_constant, density=density,
-            youngs_modulus=youngs_modulus, poisson_ratio=poisson_ratio, axis=axis,
+        scalar("outer_radius", outer_radius, above=0)
+        scalar("inner_radius", inner_radius, above=0)
+        numbers = not any(isinstance(r, Expr) for r in (outer_radius, inner_radius))
+        if numbers and inner_radius >= outer_radius:
+            raise ValueError("inner_radius must be smaller than outer_radius")
+        made = cls._ring(
+            outer_radius, inner_radius, shear_factor, poisson_ratio,
+            torsion_constant=torsion_constant, density=density, youngs_modulus=youngs_modulus,
+            axis=axis,
         )  # fmt: skip
-        made.radius = outer_radius
         made.description = described("tube of radii", outer_radius, inner_radius)
         made.outline = outline.of_numbers(outline.ring, outer_radius, inner_radius)
+        return made
+
+    @classmethod
+    def _ring(cls, outer, inner, shear_factor, poisson_ratio, **others) -> "Section":
+        nu = scalar("poisson_ratio", poisson_ratio, above=-1, most=0.5)
+        if shear_factor is None:
+            shear_factor = ring_shear_factor(outer, inner, nu)
+        moment, area = math.pi / 4 * (outer**4 - inner**4), math.pi * (outer**2 - inner**2)
+        made = cls.from_properties(
+            area=area, second_moments=(moment, moment), shear_factor=shear_factor,
+            poisson_ratio=nu, **others,
+        )  # fmt: skip
+        made.radius = outer
         return made
 
     # --- from drawings, stations, other programs and files -----------------------------------------
@@ -259,17 +317,13 @@ class Section(SectionMatrices):
         """
         if isinstance(materials, Mapping):
             materials = dict(materials)
+        options: dict[str, Any] = {
+            "solver_parameters": solver_parameters,
+            "options_prefix": options_prefix,
+        }
 
         def make() -> MeshSection:
-            return MeshSection(
-                mesh,
-                materials,
-                origin=origin,
-                axis=axis,
-                degree=degree,
-                solver_parameters=solver_parameters,
-                options_prefix=options_prefix,
-            )
+            return MeshSection(mesh, materials, origin=origin, axis=axis, degree=degree, **options)
 
         return made_on_tape(make)
 
@@ -343,8 +397,10 @@ class Section(SectionMatrices):
     @classmethod
     def load(cls, path: str | os.PathLike) -> "Section":
         """A section written by :meth:`save`; ``ValueError`` with the path if the file has none."""
-        data = read_json(path)
         try:
+            data = json.loads(Path(path).read_text())
+            if data["format"] != FORMAT or data["version"] != 1:
+                raise KeyError("format")
             if "stations" in data:
                 return cls.along(
                     [
@@ -353,8 +409,10 @@ class Section(SectionMatrices):
                     ]
                 )
             return cls(data["stiffness"], data["inertia"], axis=data["axis"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise not_a_section(path, error) from None
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            raise ValueError(
+                f"path = '{path}' is not a section written by fdgeom: {brief(error)}"
+            ) from None
 
 
 class MeshSection(DrawnSection, Section):

@@ -10,10 +10,8 @@ from firedrake import Constant, Function, SpatialCoordinate
 from fdgeom.beams.contact.contact import Contact
 from fdgeom.beams.ends import Sliding
 from fdgeom.beams.network.assembly import Assembly
-from fdgeom.beams.network.joints import Prismatic, Revolute
-from fdgeom.beams.network.places import Ground, Place
-from fdgeom.beams.rod.body_load import BodyLoad, PartOfRod, along_all
-from fdgeom.beams.rod.loads import Gravity, Load, vector
+from fdgeom.beams.network.joints import Ground, Place, Prismatic, Revolute
+from fdgeom.beams.rod.loads import BodyLoad, Gravity, Load, PartOfRod, along_all, vector
 from fdgeom.lie import quaternion
 from fdgeom.line import Numbering
 from fdgeom.systems.constrained.mechanical import MechanicalSystem

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from fdgeom.sections.drawn_section import DrawnSection
-from fdgeom.sections.tessellation import Tessellation
+from fdgeom.sections.outline import Tessellation
 from fdgeom.validation import instance
 
 from .plots import _pyplot

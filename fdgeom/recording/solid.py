@@ -20,8 +20,8 @@ from fdgeom.lie.arrays import quaternion
 from fdgeom.line import Numbering
 from fdgeom.sections.drawn_section import DrawnSection
 from fdgeom.sections.elasticity import broken_element
-from fdgeom.sections.recovery import VonMises
-from fdgeom.sections.tessellation import Tessellation
+from fdgeom.sections.failure import VonMises
+from fdgeom.sections.outline import Tessellation
 
 
 class Solid:

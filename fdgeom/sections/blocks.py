@@ -6,10 +6,12 @@ layer. Blocks whose edges coincide share the nodes there.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy
 from firedrake import (
+    COMM_WORLD,
     BrokenElement,
     FiniteElement,
     Function,
@@ -23,6 +25,7 @@ from firedrake.mesh import plex_from_cell_list
 from firedrake.petsc import PETSc
 
 from .elasticity import broken_element
+from .outline import coinciding
 
 #: Degree of the coordinates where walls are curved.
 CURVED = 2
@@ -81,7 +84,7 @@ def straight(corners) -> Callable:
 class GluedMesh:
     """The mesh of some blocks; ``tags`` maps (wall, layer) to the tag of its cells."""
 
-    def __init__(self, blocks: Sequence[Block], comm) -> None:
+    def __init__(self, blocks: Sequence[Block], comm=COMM_WORLD) -> None:
         self._blocks = blocks
         walls = list(dict.fromkeys(block.wall for block in blocks))
         count = 1 + max(block.layers.max() for block in blocks)
@@ -129,12 +132,8 @@ class GluedMesh:
         cells = np.concatenate(
             [cells + start for (_, cells), start in zip(grids, starts[:-1], strict=True)]
         )
-        size = np.ptp(places, axis=0).max()
-        columns = [_clusters(values, 1e-9 * size) for values in places.T]
-        _, first, merged = np.unique(
-            np.stack(columns, axis=1), axis=0, return_index=True, return_inverse=True
-        )
-        self._vertices, self._cells = places[first], merged.ravel()[cells]
+        first, same = coinciding(places)
+        self._vertices, self._cells = places[first], same[cells]
 
     def _plex(self, comm) -> PETSc.DMPlex:
         root = comm.rank == 0
@@ -168,8 +167,10 @@ class GluedMesh:
         for k, block in enumerate(self._blocks):
             yield block, np.flatnonzero(self._block_of_cell == k)
 
+    @cached_property
     def tangent(self) -> Function:
-        """Angle of the wall's tangent from the first axis: DG0, or of degree 2 in curved walls."""
+        """Angle of the wall's tangent from the first transverse axis, for ``Ply(along=...)``."""
+        # DG0, or of degree 2 in curved walls.
         degree = 0 if all(block.is_straight for block in self._blocks) else CURVED
         element = broken_element(self.mesh, degree)
         space = FunctionSpace(self.mesh, element)
@@ -183,11 +184,3 @@ class GluedMesh:
             values = first + (values - first + np.pi) % (2 * np.pi) - np.pi
             angle.dat.data_wo_with_halos[nodes[cells]] = values
         return angle
-
-
-def _clusters(values: np.ndarray, gap: float) -> np.ndarray:
-    """Numbers that are equal but for round-off get the same index."""
-    order = np.argsort(values)
-    index = np.empty(len(values), dtype=int)
-    index[order] = np.concatenate([[0], np.cumsum(np.diff(values[order]) > gap)])
-    return index

@@ -87,26 +87,16 @@ def check_connected(mesh) -> None:
     """Raise ``ValueError`` unless all cells are connected by their edges, since pieces that touch
     at a corner only can turn about it.
     """
-    cells, owned = mesh.cell_set.total_size, mesh.cell_set.size
+    number = Function(FunctionSpace(mesh, broken_element(mesh, 0)))
+    dofs, owned = number.function_space().cell_node_list[:, 0], mesh.cell_set.size
+    start = mesh.comm.exscan(owned) or 0
+    number.dat.data_wo[dofs[:owned]] = start + np.arange(owned)
     pairs = np.asarray(mesh.interior_facets.facet_cell, dtype=int).reshape(-1, 2)
     # On the rim of the halo a facet has one cell here.
-    pairs = pairs[(pairs >= 0).all(axis=1)]
+    pairs = number.dat.data_ro_with_halos[dofs[pairs[(pairs >= 0).all(axis=1)]]].astype(int)
+    pairs, cells = np.concatenate(mesh.comm.allgather(pairs)), mesh.comm.allreduce(owned)
     graph = coo_matrix((np.ones(len(pairs)), pairs.T), shape=(cells, cells))
-    count, piece = connected_components(graph, directed=False)
-    label = Function(FunctionSpace(mesh, broken_element(mesh, 0)))
-    where = label.function_space().cell_node_list[:, 0]
-    start = mesh.comm.exscan(owned) or 0
-    own = start + np.arange(owned, dtype=float)
-    label.dat.data_wo[where[:owned]] = own
-    changed = True
-    while changed:
-        values = label.dat.data_ro_with_halos[where]
-        least = np.full(count, np.inf)
-        np.minimum.at(least, piece, values)
-        new = least[piece]
-        changed = mesh.comm.allreduce(bool(np.any(new[:owned] < values[:owned])), op=MPI.LOR)
-        label.dat.data_wo[where[:owned]] = new[:owned]
-    pieces = mesh.comm.allreduce(int(np.sum(label.dat.data_ro[where[:owned]] == own)))
+    pieces, _ = connected_components(graph, directed=False)
     if pieces > 1:
         raise ValueError(
             f"mesh: the section is in {pieces} pieces that share no edge; a section must be connected"

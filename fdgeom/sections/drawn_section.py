@@ -5,21 +5,23 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
-from firedrake import Function
+from firedrake import Function, FunctionSpace, TensorFunctionSpace, VectorFunctionSpace
 from mpi4py import MPI
 
 from fdgeom import citations
 from fdgeom.messages import format_value
+from fdgeom.operations import Interpolation
 from fdgeom.operations.dependent import MadeOnce, read_in
 from fdgeom.validation import array, choice, instance
 
 from .checks import check_connected, check_elasticity, check_materials, check_mesh
 from .derivatives import MatrixSlopes
-from .elasticity import Regions, broken_element, change_of
-from .material import AnyMaterial
+from .elasticity import Regions, broken_element, change_of, from_mandel, values_at
+from .failure import Criterion
+from .material import AnyMaterial, material_axes, turned
 from .matrices import SectionMatrices, check_axis
-from .operators import Operators
-from .outline import of_edges
+from .operators import Operators, strain_vector
+from .outline import Tessellation, of_edges
 from .properties import (
     mass_centre,
     section_axes,
@@ -29,9 +31,7 @@ from .properties import (
     tension_centre,
     to_body,
 )
-from .recovery import Criterion, Recovery
-from .saint_venant import SaintVenant
-from .tessellation import Tessellation
+from .saint_venant import SaintVenant, mixed
 
 #: Words for the origin, and the centre that each means, from compliance and inertia.
 ORIGINS = {
@@ -90,21 +90,22 @@ class DrawnSection(SectionMatrices):
         self.mesh, self.degree = mesh, degree
         self.materials = check_materials(mesh, materials)
         check_connected(mesh)
-        self._cells = mesh.comm.allreduce(mesh.cell_set.size)
 
         if degree == 1:
             warnings.warn(
                 "degree=1 is much too stiff in bending on coarse meshes; take degree=2",
                 stacklevel=5,
             )
-        self._regions = Regions(mesh, self.materials)
-        given = self._regions.given()
+        #: Tags, materials and cells.
+        self.regions = Regions(mesh, self.materials)
+        given = self.regions.given()
         if read_in(*given):
             self.made_of = (MadeOnce(CHANGED, *given),)
         # The slope times itself is of degree 2p; curved cells and plies take some more.
         quadrature = 3 * degree
-        self._element = element = self._regions.element(quadrature)
-        elasticity = self._regions.elasticity(element)
+        self._element = element = self.regions.element(quadrature)
+        #: C, 6×6, at the points of the quadrature.
+        self.elasticity = elasticity = self.regions.elasticity(element)
         check_elasticity(elasticity, degree)
         self._operators = op = Operators(
             mesh, degree, elasticity, quadrature, solver_parameters, options_prefix
@@ -112,7 +113,7 @@ class DrawnSection(SectionMatrices):
         C = elasticity.dat.data_ro
         axial = op.moments(C[..., 0, 0])[3, 3]
         shear = op.moments((C[..., 4, 4] + C[..., 5, 5]) / 4)[3, 3]
-        inertia = op.moments(_density(self._regions, element))
+        inertia = op.moments(_density(self.regions, element))
         self.area, self._mean_shear_modulus = op.area, shear / op.area
         self._solutions = SaintVenant(op, axial)
         self.balance = self._solutions.balance
@@ -129,19 +130,10 @@ class DrawnSection(SectionMatrices):
         self._to_centroid = X = shifted(op.centroid - self.origin)
         inverse, T = np.linalg.inv(X), to_body(axis)
         super().__init__(*self._about(self.origin, S, inertia, axis), axis=axis)
+        self.description = f"section of {mesh.comm.allreduce(mesh.cell_set.size)} cells"
         #: Functions of a Real space that hold stiffness and inertia on pyadjoint's tape, if they do.
         self.on_tape: tuple[Function, Function] | None = None
         self.__dict__["compliance"] = T @ inverse @ S @ inverse.T @ T.T
-
-    @property
-    def description(self) -> str:
-        """The cross-section in a few words."""
-        return f"section of {self._cells} cells"
-
-    @property
-    def element(self):
-        """Scalar element of the recovered fields: discontinuous, with nodes at the corners."""
-        return self._recovery.element
 
     @cached_property
     def outline(self) -> np.ndarray:
@@ -151,16 +143,6 @@ class DrawnSection(SectionMatrices):
         edges = [own + start for (_, own), start in zip(parts, starts, strict=False)]
         points = np.concatenate([points for points, _ in parts])
         return of_edges(points, np.concatenate(edges)) - (*self.origin, 0)
-
-    @property
-    def elasticity(self) -> Function:
-        """C, 6×6, at the points of the quadrature."""
-        return self._operators.elasticity
-
-    @property
-    def regions(self) -> Regions:
-        """Tags, materials and cells."""
-        return self._regions
 
     @property
     def read_by_beams(self) -> tuple:
@@ -241,7 +223,7 @@ class DrawnSection(SectionMatrices):
         Twelve more solves with the existing factor: no new forms and no difference quotients.
         """
         self.check_unchanged()
-        change = change_of(self._regions, parameter, tag, self._element)
+        change = change_of(self.regions, parameter, tag, self._element)
         return self._slopes_at_origin.push(*change)
 
     def gradient(
@@ -288,7 +270,7 @@ class DrawnSection(SectionMatrices):
         """
         self.check_unchanged()
         pairs = _check_parameters(parameters)
-        changes = [change_of(self._regions, *pair, self._element) for pair in pairs]
+        changes = [change_of(self.regions, *pair, self._element) for pair in pairs]
         of_inertia = np.zeros((6, 6)) if inertia_weights is None else inertia_weights
         by_elasticity, by_density = self._slopes_at_origin.pull(
             array("weights", weights, (6, 6)), array("inertia_weights", of_inertia, (6, 6))
@@ -300,9 +282,38 @@ class DrawnSection(SectionMatrices):
         return self.mesh.comm.allreduce(np.array(found))
 
     # --- fields on the mesh ------------------------------------------------------------------------
+    @property
+    def element(self):
+        """Scalar element of the recovered fields: discontinuous, with nodes at the corners."""
+        # Extremes of stress are there.
+        return broken_element(self.mesh, self.degree)
+
     @cached_property
-    def _recovery(self) -> Recovery:
-        return Recovery(self._operators, self._solutions, self._regions, section_axes(self.axis))
+    def _strain(self) -> Interpolation:
+        """Mandel's vector of the strain of the operators' fields, in the section's own axes."""
+        expression = strain_vector(*self._operators.put(None, None))
+        return Interpolation(expression, VectorFunctionSpace(self.mesh, self.element, dim=6))
+
+    @cached_property
+    def _elasticity_at_nodes(self) -> np.ndarray:
+        return self.regions.elasticity(self.element).dat.data_ro.copy()
+
+    def _strain_vectors(self, resultants) -> np.ndarray:
+        """Mandel's vectors (nodes, 6) of the strain under resultants."""
+        loads, found, strain = self._unit_loads(resultants), self._solutions, self._strain
+        self._operators.put(mixed(loads, found.warping), mixed(loads, found.slope))
+        return strain.apply().dat.data_ro.copy()
+
+    def _stress_vectors(self, resultants) -> np.ndarray:
+        strain = self._strain_vectors(resultants)
+        return np.einsum("nij,nj->ni", self._elasticity_at_nodes, strain)
+
+    def _tensor(self, name: str, vectors: np.ndarray) -> Function:
+        """A field (3, 3) in the body frame of Mandel's vectors."""
+        field = Function(TensorFunctionSpace(self.mesh, self.element, shape=(3, 3)), name=name)
+        own, axes = np.array(from_mandel(vectors.T)), section_axes(self.axis)
+        field.dat.data_wo[...] = np.einsum("ai,ijn,bj->nab", axes, own, axes)
+        return field
 
     def _unit_loads(self, resultants) -> np.ndarray:
         """Resultants about the centroid in the section's own axes, from (6,) in the body frame."""
@@ -331,15 +342,17 @@ class DrawnSection(SectionMatrices):
         Saint-Venant's field: it is valid one or two widths away from ends, joints and point loads,
         and only further away with strong anisotropy.
         """
-        return self._recovery.stress(self._unit_loads(resultants))
+        return self._tensor("stress", self._stress_vectors(resultants))
 
     def recover_strain(self, resultants) -> Function:
         """Strain (3, 3) in three dimensions under given resultants; as :meth:`recover`."""
-        return self._recovery.strain(self._unit_loads(resultants))
+        return self._tensor("strain", self._strain_vectors(resultants))
 
     def recover_warping(self, resultants) -> Function:
         """Displacement (3) of the section beside its rigid motion, body frame, continuous."""
-        return self._recovery.warping(self._unit_loads(resultants))
+        loads, field = self._unit_loads(resultants), Function(self._operators.space, name="warping")
+        field.dat.data_wo[...] = mixed(loads, self._solutions.warping) @ section_axes(self.axis).T
+        return field
 
     def failure_index(self, resultants, criteria) -> Function:
         """Failure index of the materials under given resultants: 1 where one fails.
@@ -357,16 +370,31 @@ class DrawnSection(SectionMatrices):
         Function
             Scalar, discontinuous, with nodes at the corners of the cells.
         """
-        loads = self._unit_loads(resultants)
-        return self._recovery.failure(loads, self._by_tag(criteria), "index", 0.0)
+        return self._failure(resultants, criteria, "index", 0.0)
 
     def reserve_factor(self, resultants, criteria) -> Function:
         """Factor by which the resultants can grow until each point fails; as :meth:`failure_index`.
 
         Infinite without a criterion or stress.
         """
-        loads = self._unit_loads(resultants)
-        return self._recovery.failure(loads, self._by_tag(criteria), "reserve", np.inf)
+        return self._failure(resultants, criteria, "reserve", np.inf)
+
+    def _failure(self, resultants, criteria, quantity: str, start: float) -> Function:
+        """A quantity of the criteria by tag, from the stress in the axes of each material."""
+        given, space = self._by_tag(criteria), FunctionSpace(self.mesh, self.element)
+        field, stress = Function(space, name=quantity), self._strain.values
+        field.dat.data_wo[...] = start
+        stress.dat.data_wo[...] = self._stress_vectors(resultants)
+        values, vectors = field.dat.data_wo_with_halos, stress.dat.data_ro_with_halos
+        for tag, material, cells in self.regions:
+            criterion = given.get(tag, given.get(None))
+            if criterion is None:
+                continue
+            nodes = space.cell_node_list[cells]
+            own = from_mandel(np.moveaxis(vectors[nodes], -1, 0))
+            axes = material_axes(material, np.eye(3), values_at(space, nodes))
+            values[nodes] = getattr(criterion, quantity)(turned(own, axes))
+        return field
 
     def _by_tag(self, criteria) -> dict:
         given = dict(criteria) if isinstance(criteria, Mapping) else {None: criteria}

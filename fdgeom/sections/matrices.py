@@ -1,8 +1,10 @@
 """The two 6×6 matrices of a cross-section, with its centres, checks and storage."""
 
+import json
 import os
 import warnings
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import ufl
@@ -23,9 +25,11 @@ from .properties import (
     shear_centre,
     tension_centre,
     to_body,
+    to_convention,
 )
-from .table import as_json, to_convention
 
+#: The word for sections in files.
+FORMAT = "fdgeom section"
 # Equal to the digits of a printed table at least; and unlike, whatever was rounded.
 _EXACT, _ROUGH = 1e-6, 1e-2
 
@@ -54,7 +58,6 @@ class SectionMatrices:
     made_of: tuple[MadeOnce, ...] = ()
     #: Outer radius of a round section, for contact; None for others.
     radius: float | Expr | None = None
-    _description = ""
     #: Closed curves of the shape, for pictures: coordinates along the two transverse axes and the
     #: number of the curve, (n, 3); None if the shape is not known.
     outline: np.ndarray | None = None
@@ -65,15 +68,8 @@ class SectionMatrices:
         self.stiffness = _matrix("stiffness", stiffness)
         self.inertia = _matrix("inertia", inertia)
         self.axis = axis
-
-    @property
-    def description(self) -> str:
-        """The cross-section in a few words."""
-        return self._description or f"{'constant' if self.is_constant else 'varying'} section"
-
-    @description.setter
-    def description(self, text: str) -> None:
-        self._description = text
+        #: The cross-section in a few words.
+        self.description = f"{'constant' if self.is_constant else 'varying'} section"
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.description}, axis {self.axis})"
@@ -201,7 +197,20 @@ class SectionMatrices:
 
         In parallel every rank may call it; rank 0 of the world writes.
         """
-        text = as_json(self)
+        data: dict[str, Any] = {
+            "format": FORMAT, "version": 1, "axis": self.axis, "order": "rotation first"
+        }  # fmt: skip
+        K, M = self.stiffness, self.inertia
+        if self.is_constant:
+            data |= {"stiffness": K.tolist(), "inertia": M.tolist()}
+        elif isinstance(K, MatrixAlong):
+            rows = zip(K.stations.tolist(), K.matrices, M.matrices, strict=True)
+            data["stations"] = [
+                {"s": s, "stiffness": k.tolist(), "inertia": m.tolist()} for s, k, m in rows
+            ]
+        else:
+            raise ValueError("a section given by UFL expressions cannot be written as numbers")
+        text = json.dumps(data, indent=1)
         write_text(path, COMM_WORLD, lambda file: file.write(text))
 
 

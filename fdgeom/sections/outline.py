@@ -1,9 +1,14 @@
-"""Outlines of sections for pictures: closed curves along the two transverse axes."""
+"""Sections for pictures: outlines, closed curves along the two transverse axes, and triangles."""
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
+import scipy
+from firedrake import Function, FunctionSpace, SpatialCoordinate, VectorFunctionSpace
 from ufl.core.expr import Expr
+
+from .elasticity import broken_element
 
 #: Of the section's size: how far a drawn outline may lie from its simplified polygon.
 _TOLERANCE = 0.004
@@ -34,18 +39,39 @@ def of_numbers(shape: Callable[..., np.ndarray], *lengths) -> np.ndarray | None:
     return None if any(isinstance(x, Expr) for x in lengths) else shape(*map(float, lengths))
 
 
+def coinciding(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The first of the points at each place, and the index of each point's place."""
+    gap = 1e-9 * np.ptp(points, axis=0).max()
+    columns = np.stack([_clusters(values, gap) for values in points.T], axis=1)
+    _, first, same = np.unique(columns, axis=0, return_index=True, return_inverse=True)
+    return first, same.reshape(-1)
+
+
+def _clusters(values: np.ndarray, gap: float) -> np.ndarray:
+    """Numbers that are equal but for round-off get the same index."""
+    order = np.argsort(values)
+    index = np.empty(len(values), dtype=int)
+    index[order] = np.concatenate([[0], np.cumsum(np.diff(values[order]) > gap)])
+    return index
+
+
+def occur_once(points: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """The edges (n, 2) between places that no other edge connects; each cell has its own corners."""
+    if not len(edges):  # a rank without cells
+        return edges
+    pairs = np.sort(coinciding(points)[1][edges], axis=1)
+    _, same, counts = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
+    return edges[counts[same.reshape(-1)] == 1]
+
+
 def of_edges(points: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """Closed curves (n, 3) of the edges (m, 2) between points (p, 2) that occur once."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components, depth_first_order
 
     size = np.ptp(points, axis=0).max()
-    # Each cell has its own copies of its corners: points that coincide are one.
-    places = np.round(points / (1e-9 * size))
-    _, first, same = np.unique(places, axis=0, return_index=True, return_inverse=True)
-    pairs = np.sort(same.reshape(-1)[edges], axis=1)
-    pairs, occurrences = np.unique(pairs, axis=0, return_counts=True)
-    a, b = pairs[occurrences == 1].T
+    first, same = coinciding(points)
+    a, b = np.unique(np.sort(same[occur_once(points, edges)], axis=1), axis=0).T
     graph = coo_array((np.ones(len(a)), (a, b)), shape=(len(first),) * 2).tocsr()
     _, label = connected_components(graph, directed=False)
     curves = []
@@ -107,10 +133,8 @@ def edges_of(outline: np.ndarray) -> np.ndarray:
 
 def triangles_of(outline: np.ndarray) -> np.ndarray:
     """Triangles (m, 3) of corners that fill an outline."""
-    from scipy.spatial import Delaunay
-
     points = outline[:, :2]
-    triangles = Delaunay(points).simplices
+    triangles = scipy.spatial.Delaunay(points).simplices
     middles = points[triangles].mean(axis=1)
     a, b = points[edges_of(outline).T]
     # A point is inside if a ray from it crosses the outline an odd number of times.
@@ -119,3 +143,62 @@ def triangles_of(outline: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore", invalid="ignore"):
         crossing = a[:, 0] + (y - a[:, 1]) / (b[:, 1] - a[:, 1]) * (b[:, 0] - a[:, 0])
     return triangles[(spans & (x < crossing)).sum(axis=1) % 2 == 1]
+
+
+class Tessellation:
+    """Nodes of a scalar discontinuous element, cell by cell, and triangles between them."""
+
+    def __init__(self, mesh, element) -> None:
+        self.mesh = mesh
+        self.space, self._element = FunctionSpace(mesh, element), element
+        # Cells of this rank.
+        self.cells = self.space.cell_node_list[: mesh.cell_set.size]
+        place = Function(VectorFunctionSpace(mesh, element)).interpolate(SpatialCoordinate(mesh))
+        #: Coordinates of the nodes, (cells, nodes, 2).
+        self.places = place.dat.data_ro_with_halos[self.cells]
+        _, points = self.space.finat_element.dual_basis
+        self._reference = reference = np.asarray(points.points, dtype=float)
+        # A cell is cut along the lattice of its nodes, so curved sides are followed.
+        pattern = scipy.spatial.Delaunay(reference).simplices
+        n = reference.shape[0]
+        starts = n * np.arange(len(self.cells))
+        #: Triangles (triangles, 3) of nodes, counted cell by cell.
+        self.triangles = (starts[:, None, None] + pattern).reshape(-1, 3)
+        #: Nodes on the rim of each cell, going round, (cells, rim).
+        self.rim = starts[:, None] + _rim(reference)
+
+    def values(self, field) -> np.ndarray:
+        """Values at the nodes, (cells, nodes, ...), of a function of this element or a scalar."""
+        if isinstance(field, Function):
+            element = field.function_space().ufl_element()
+            if element == self._element or self._element in element.sub_elements:
+                return field.dat.data_ro_with_halos[self.cells]
+        if field.ufl_shape:
+            raise ValueError(
+                f"field must be scalar or a field of this section, not of shape {field.ufl_shape}"
+            )
+        return Function(self.space).interpolate(field).dat.data_ro_with_halos[self.cells]
+
+    def corners(self) -> np.ndarray:
+        """The nodes that are corners of the reference cell, in the order of the linear element."""
+        linear = FunctionSpace(self.mesh, broken_element(self.mesh, 1)).finat_element
+        points = np.asarray(linear.dual_basis[1].points, dtype=float)
+        return np.array([np.abs(self._reference - x).sum(axis=1).argmin() for x in points])
+
+    @cached_property
+    def outline(self) -> np.ndarray:
+        """Edges (edges, 2) that belong to one cell of this rank only: the outline of the section,
+        on several ranks with the borders between them.
+        """
+        edges = np.stack([self.rim, np.roll(self.rim, -1, axis=1)], axis=-1)
+        return occur_once(self.places.reshape(-1, 2), edges.reshape(-1, 2))
+
+
+def _rim(reference: np.ndarray) -> np.ndarray:
+    """Nodes on the boundary of the reference cell, the unit triangle or square, going round."""
+    x, y = reference.T
+    is_square = np.isclose(x + y, 2).any()
+    product = x * (1 - x) * y * (1 - y) if is_square else x * y * (1 - x - y)
+    nodes = np.flatnonzero(np.isclose(product, 0))
+    outwards = reference[nodes] - reference[nodes].mean(axis=0)
+    return nodes[np.argsort(np.arctan2(outwards[:, 1], outwards[:, 0]))]

@@ -1,4 +1,4 @@
-"""Centres and axes of a section from its 6×6 matrices, and the change of reference point.
+"""Centres and axes of a section from its 6×6 matrices, changes of reference point and of convention.
 
 A section's own axes are the beam's axis and the two transverse ones, right-handed, in this order;
 in them a strain is (twist, two curvatures, stretch, two shears).
@@ -7,6 +7,11 @@ in them a strain is (twist, two curvatures, stretch, two shears).
 from typing import NamedTuple
 
 import numpy as np
+
+from fdgeom.validation import array, choice
+
+#: The beam's axis of each program among (x, y, z); all have forces before moments.
+CONVENTIONS = {"gxbeam": 0, "vabs": 0, "anba": 2, "becas": 2, "beamdyn": 2}
 
 
 class Centres(NamedTuple):
@@ -81,3 +86,25 @@ def shear_compliances(S: np.ndarray) -> np.ndarray:
     """Energy of a unit transverse force along each axis, through the shear centre."""
     X = shifted(shear_centre(S))
     return np.diag(X @ S @ X.T)[4:]
+
+
+def from_convention(name: str, matrix, convention: str, axis: int) -> np.ndarray:
+    """A 6×6 in fdgeom's order and axes from one in that of another program."""
+    choice("convention", convention, CONVENTIONS)
+    given = array(name, matrix, (6, 6))
+    # The axes turn cyclically until the other program's beam axis is `axis`, so right-handed axes
+    # stay right-handed.
+    turn = (axis - CONVENTIONS[convention]) % 3
+    # Entry k of the result's rotations is entry (k - turn) of the other's moments, and so on.
+    order = [(k - turn) % 3 for k in range(3)]
+    where = [3 + k for k in order] + order
+    return given[np.ix_(where, where)]
+
+
+def to_convention(matrix: np.ndarray, convention: str, axis: int) -> np.ndarray:
+    """The inverse of :func:`from_convention`."""
+    numbers = np.arange(36.0).reshape(6, 6)
+    placed = from_convention("matrix", numbers, convention, axis).astype(int)
+    found = np.empty(36)
+    found[placed.ravel()] = np.ravel(matrix)
+    return found.reshape(6, 6)

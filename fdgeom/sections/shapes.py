@@ -4,11 +4,11 @@ Walls are tagged by name and layer; a closed wall runs counter-clockwise, its la
 inside. The tags and the tangents are what plies need: ``shape.lay(...)`` makes the materials.
 """
 
-from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
-from firedrake import COMM_WORLD, Function
+from firedrake import COMM_WORLD
 
 from fdgeom.messages import format_value
 from fdgeom.validation import scalar, whole
@@ -17,7 +17,7 @@ from .blocks import Block, GluedMesh, rows_of, straight
 from .material import Isotropic, Ply
 
 
-class Shape:
+class Shape(GluedMesh):
     """A drawn section: mesh, tags of its walls and layers, and the tangent of the walls.
 
     Attributes
@@ -28,19 +28,10 @@ class Shape:
         (wall, layer) to tag; layers count from 0.
     """
 
-    def __init__(self, blocks: Sequence[Block], comm=COMM_WORLD) -> None:
-        self._glued = GluedMesh(blocks, comm)
-        self.mesh, self.tags = self._glued.mesh, self._glued.tags
-
     @property
     def walls(self) -> tuple[str, ...]:
         """Names of the walls."""
         return tuple(dict.fromkeys(wall for wall, _ in self.tags))
-
-    @cached_property
-    def tangent(self) -> Function:
-        """Angle of the wall's tangent from the first transverse axis, for ``Ply(along=...)``."""
-        return self._glued.tangent()
 
     def lay(self, plies, **walls) -> dict:
         """Materials by tag, for :meth:`fdgeom.Section.from_mesh`.

@@ -1,6 +1,6 @@
 """Drawn sections on pyadjoint's tape: their matrices by the Functions in their materials."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ from firedrake import Function, FunctionSpace, TensorFunctionSpace
 from pyadjoint.tape import annotate_tape, stop_annotating
 from ufl.algorithms import extract_coefficients
 
-from fdgeom.operations import ArrayOperation, Interpolate, Operation, up_to_date
+from fdgeom.operations import ArrayOperation, Interpolate, Operation, owned_values, up_to_date
 from fdgeom.operations.dependent import Sources, private
 from fdgeom.taping import record
 
@@ -71,15 +71,8 @@ class TapedSection(ArrayOperation):
             self._read.take()
         return self._section
 
-    def _changes(self, dots: Sequence[Function | None]) -> list[np.ndarray]:
-        """Changes of C and ρ; None is zero."""
-        return [
-            np.zeros(f.dat.data_ro.shape) if dot is None else np.array(dot.dat.data_ro)
-            for f, dot in zip(self._points, dots, strict=True)
-        ]
-
     def tangents(self, dots):
-        found = self._present().slopes.push(*self._changes(dots))
+        found = self._present().slopes.push(*owned_values(dots))
         return [m.reshape(f.dat.data_ro.shape) for m, f in zip(found, self.matrices, strict=True)]
 
     def cotangents(self, bars):
@@ -87,7 +80,7 @@ class TapedSection(ArrayOperation):
 
     def cotangent_rates(self, bars, dots):
         bars = [bar.reshape(6, 6) for bar in bars]
-        return self._present().slopes.pull_rates(bars, *self._changes(dots))
+        return self._present().slopes.pull_rates(bars, *owned_values(dots))
 
     # --- as the system of its block --------------------------------------------------------------
     def functions(self) -> dict[str, Function]:

@@ -323,7 +323,7 @@ REFUSED = {
     "itself": (lambda a, b: fg.Spherical(a.left, a.left), "to itself"),
     "ground": (lambda a, b: fg.Rigid(fg.ground, fg.ground), "to itself"),
     "end": (lambda a, b: fg.Spherical(a.left, "right"), "second must be a place"),
-    "node": (lambda a, b: fg.Assembly([a, b], fg.Spherical(a.at(0.3), b.left)), "no node there"),
+    "node": (lambda a, b: fg.Assembly([a, b], fg.Spherical(a.at(0.3), b.left)), "no node at 0.3"),
     "name": (lambda a, b: fg.Spherical(a.at("middle"), b.left), "at must be"),
     "stranger": (lambda a, b: fg.Assembly([a], fg.Spherical(a.right, b.left)), "not in the assem"),
     "twice": (

@@ -248,17 +248,17 @@ COMPLEX = np.eye(6) * (1 + 0.1j)
         (lambda: fg.Load(force=(0, 0, 1j)), TypeError, "force must be a vector of 3 finite"),
         (lambda: fg.Load(force=("0", "0", "1")), TypeError, "force must be a vector of 3 finite"),
         (lambda: fg.Gravity((0, 0, -9.81 + 0j)), TypeError, "acceleration must be a vector of 3"),
-        (lambda: fg.Load(force=(0, 0, 1), at="tip"), ValueError, "at must be 'left', 'right', the"),
+        (lambda: fg.Load(force=(0, 0, 1), at="tip"), ValueError, "at must be 'left', 'right' or"),
         (
             lambda: fg.Load(force=(0, 0, 1), at=np.nan),
             ValueError,
-            "at must be 'left', 'right', the",
+            "at must be 'left', 'right' or",
         ),
-        (lambda: fg.Load(force=(0, 0, 1), at=True), ValueError, "at must be 'left', 'right', the"),
+        (lambda: fg.Load(force=(0, 0, 1), at=True), ValueError, "at must be 'left', 'right' or"),
         (
             lambda: fg.Beam(moved(NODES), SOFT, loads=fg.Load(force=(0, 0, 1), at=0.77)),
             ValueError,
-            "at: the mesh has no node at 0.77",
+            "at: the mesh of the beam has no node at 0.77",
         ),
         (
             lambda: fg.Spherical(fg.ground, fg.Beam(moved(NODES), SOFT).left, axis=(0, 0, 1)),

@@ -12,7 +12,7 @@ from pyadjoint.tape import no_annotations
 from ufl.classes import Expr
 
 from fdgeom.beams.contact.obstacles import Number, Obstacle, number, present
-from fdgeom.beams.rod.body_load import AppliedLoad, BodyLoad, NodalStep, PartOfRod
+from fdgeom.beams.rod.loads import AppliedLoad, BodyLoad, NodalStep, PartOfRod
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.variation import Pose, body_translation
 from fdgeom.execution import VectorAssembly

@@ -11,7 +11,7 @@ from ufl.algorithms import expand_derivatives, replace
 from ufl.classes import Expr, Zero
 
 from fdgeom.beams.rod.loads import Vector, checked_vector
-from fdgeom.beams.rod.variation import rate
+from fdgeom.beams.rod.variation import rate, slope
 from fdgeom.clock import Time
 from fdgeom.mean_slope import MeanSlope
 from fdgeom.messages import format_value, is_function, reported_as
@@ -331,14 +331,14 @@ class LevelSet(Obstacle):
         self._symbols = x, t = private(Constant(np.zeros(3))), Time()
         arguments = (x, t) if self.moves else (x,)
         level = _scalar_of("function must give a UFL scalar", function, *arguments)
-        slope = _slope(level, x)
-        if isinstance(expand_derivatives(ufl.dot(slope, slope)), Zero):
+        direction = slope(lambda y: replace(level, {x: y}), x)
+        if isinstance(expand_derivatives(ufl.dot(direction, direction)), Zero):
             raise ValueError(
                 "function must depend on x: the body is where it is negative, and its slope in x is "
                 "the direction out of it"
             )
-        self._distance = level / ufl.sqrt(ufl.dot(slope, slope))
-        self._slope = _slope(self._distance, x)
+        self._distance = level / ufl.sqrt(ufl.dot(direction, direction))
+        self._slope = slope(lambda y: replace(self._distance, {x: y}), x)
         self.velocity(x, t)
 
     def distance(self, x: Expr, t: Expr) -> Expr:
@@ -413,13 +413,6 @@ def _mean_direction(old: Expr, new: Expr, size: Expr) -> Expr:
 def _across(axis: Expr, y: Expr) -> Expr:
     """The part of a vector that is perpendicular to an axis."""
     return y - ufl.dot(axis, y) * axis
-
-
-def _slope(value: Expr, x: Constant) -> Expr:
-    """The derivative by a symbol (3)."""
-    moved = ufl.variable(x)
-    slope = ufl.diff(replace(value, {x: moved}), moved)
-    return replace(expand_derivatives(slope), {moved: x})
 
 
 # --- drawing ---------------------------------------------------------------------------------------

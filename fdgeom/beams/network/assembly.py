@@ -6,24 +6,20 @@ from functools import cached_property, partial
 
 import numpy as np
 from firedrake import Constant, Function, TestFunction, dot
-from ufl.classes import Expr, Form
+from ufl.classes import Expr
 
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.beam_motion import BodyVelocity
-from fdgeom.beams.consistency import DependentFields
 from fdgeom.beams.ends import held_components
 from fdgeom.beams.fingerprint import beam_parameters, parameters_of_loads, with_kind
 from fdgeom.beams.forces import Forces
 from fdgeom.beams.held_nodes import Hold, held_ends
-from fdgeom.beams.network.blocks import ManySnapshots
-from fdgeom.beams.network.copying import FIELDS, BeamCopy
+from fdgeom.beams.network.copying import FIELDS, BeamCopy, ManySnapshots
 from fdgeom.beams.network.joint_set import JointSet, JointSprings, owners
-from fdgeom.beams.network.joints import Joint, Prismatic
+from fdgeom.beams.network.joints import Ground, Joint, Place, PointBody, Prismatic
 from fdgeom.beams.network.network import Network
 from fdgeom.beams.network.network_rod import NetworkRod
-from fdgeom.beams.network.places import Ground, Place, PointBody
-from fdgeom.beams.rod.body_load import AppliedLoad, BodyLoad, check_loads
-from fdgeom.beams.rod.loads import Gravity, Load
+from fdgeom.beams.rod.loads import AppliedLoad, BodyLoad, Gravity, Load, check_loads
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.build_message import compiling
 from fdgeom.clock import Time
@@ -111,18 +107,15 @@ class Assembly(OffTape, RodMotion):
                     "Assembly act on all beams, such as Gravity"
                 )
         self.network = network = Network(self.beams, joints)
-        self._links = [
-            DependentFields(beam, beam.rod, beam.consistency, alone=False) for beam in self.beams
-        ]
-        for beam, link in zip(self.beams, self._links, strict=True):
-            perform(link.synchronise(), {})
+        for beam in self.beams:
+            perform(_configuration_of(beam), {})
             beam.consistency.synchronised(strain_follows=True)
         position, orientation = self._start()
         self._check_meeting(joints, position)
         time = Time()
         made = NetworkRod(network, self.beams, bodies)
         names = ("position", "orientation")
-        fields = [network.nodal(v, n) for v, n in zip((position, orientation), names, strict=True)]
+        fields = [network.field(v, n) for v, n in zip((position, orientation), names, strict=True)]
         holds = self._holds()
         fixed = {number for number, hold in holds if len(hold.components)}
         rotations = arrays.quaternion.matrix(orientation)
@@ -133,7 +126,7 @@ class Assembly(OffTape, RodMotion):
             holds=[hold for _, hold in holds],
             condition=partial(_joined, network, joints, fixed, rotations) if joints else None,
         )
-        self._springs = JointSprings(self.joints) if joints else None
+        self.springs = JointSprings(self.joints) if joints else None
         self._body = Function(self.space, name="body velocity")
         self._body_velocity = BodyVelocity(self.v, self.orientation, self._body)
         #: Values of the beams' fields when they last agreed with those of the network.
@@ -208,21 +201,11 @@ class Assembly(OffTape, RodMotion):
         return self.network.local(self.network.node(Place(beam, name)))
 
     # --- as a motion ---------------------------------------------------------------------------------
-    def spring_work(self, configuration, v: Expr, test: Expr) -> Form:
-        if self._springs is None:
-            return super().spring_work(configuration, v, test)
-        return self._springs.work(configuration, v, test)
-
-    def _spring_potential(self, configuration) -> Form:
-        if self._springs is None:
-            return super()._spring_potential(configuration)
-        return self._springs.potential(configuration)
-
     def branch(self):
-        return None if self._springs is None else self._springs.half_cosines()
+        return None if self.springs is None else self.springs.half_cosines()
 
     def check_branch(self, before):
-        self._springs.check_half_turns(before)
+        self.springs.check_half_turns(before)
 
     def set_time(self, t: float) -> None:
         super().set_time(t)
@@ -237,10 +220,6 @@ class Assembly(OffTape, RodMotion):
     def clocks(self) -> tuple[Constant, ...]:
         return (self.time, *(beam.time for beam in self.beams))
 
-    def check_start(self) -> None:
-        self.prepare()
-        super().check_start()
-
     # --- the fields of the beams -------------------------------------------------------------------
     def synchronise(self, modified=None):
         """Configuration and velocity from what was set last of each beam."""
@@ -248,7 +227,7 @@ class Assembly(OffTape, RodMotion):
         if not modified and self._noted.holds():
             return []
         of_beams = {key(f) for beam in self.beams for f in beam.functions().values()}
-        found = [op for link in self._links for op in link.synchronise(modified)]
+        found = [op for beam in self.beams for op in _configuration_of(beam, modified)]
         if found or not self._written.holds() or of_beams.intersection(map(key, modified)):
             found += [self._from_beams, self._body_velocity.to_space]
         return found
@@ -267,8 +246,9 @@ class Assembly(OffTape, RodMotion):
     @cached_property
     def _published(self) -> list[Operation]:
         alike = [self._momenta, self._strain] if self._alike else []
-        others = [op for link in self._others for op in link.publish]
-        return [self._body_velocity.to_body, *alike, self._to_beams, *others]
+        others = [beam for beam in self.beams if beam not in self._alike]
+        of_others = [op for b in others for op in b.consistency.of_configuration(b.rod)]
+        return [self._body_velocity.to_body, *alike, self._to_beams, *of_others]
 
     def agree(self) -> None:
         self._noted.take()
@@ -278,11 +258,6 @@ class Assembly(OffTape, RodMotion):
     @cached_property
     def _alike(self) -> list[Beam]:
         return [beam for beam in self.beams if beam.end_weight == 0.5 and not beam.shaped]
-
-    @cached_property
-    def _others(self) -> list[DependentFields]:
-        pairs = zip(self.beams, self._links, strict=True)
-        return [link for beam, link in pairs if beam not in self._alike]
 
     @cached_property
     def _momenta(self) -> Map:
@@ -373,10 +348,9 @@ class Assembly(OffTape, RodMotion):
         """The fields of a beam, and ``beam``: the number of the beam that a cell belongs to."""
         network = self.network
         number = np.concatenate([network.owner, np.full(len(network.ends), -1)])
-        return super().output_fields() | {"beam": network.cellwise(number.astype(float), "beam")}
-
-    def drawn_beams(self) -> tuple[Beam, ...]:
-        return self.beams
+        return super().output_fields() | {
+            "beam": network.field(number.astype(float), "beam", cells=True)
+        }
 
     def output_cells(self) -> np.ndarray | None:
         """Mask of this rank's cells that are drawn: cells of beams, not of joints."""
@@ -442,6 +416,11 @@ class Assembly(OffTape, RodMotion):
     def gap(self) -> float:
         """Largest gap (a length) or misalignment (an angle) in the joints."""
         return self.constraint_defect()
+
+
+def _configuration_of(beam: Beam, modified: Sequence[Function] = ()) -> list[Operation]:
+    """The operations that update configuration and velocity of one of the beams."""
+    return beam.consistency.for_configuration(beam.rod, modified, alone=False)
 
 
 def _joined(network: Network, joints, fixed, rotations: np.ndarray, motion) -> JointSet:

@@ -1,19 +1,110 @@
-"""Copies of nodal values between several beams and their network, with derivatives."""
+"""Copies of nodal values between several beams and their network, and copies of many small arrays."""
 
+import ctypes
 from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
 from firedrake import Function
+from pyop2 import compilation
 
 from fdgeom.beams.beam import Beam
-from fdgeom.beams.network.blocks import Blocks
 from fdgeom.beams.network.network import Network
-from fdgeom.data import Field
+from fdgeom.data import Field, Snapshot
 from fdgeom.operations import ArrayOperation, owned_values
 
 #: Fields that a beam and its piece of the network both have.
 FIELDS = ("position", "orientation", "velocity")
+
+_CODE = """
+#include <string.h>
+struct Block { char *here, *there; const long *rows; long count, bytes; };
+
+/* The rows of one array to consecutive ones of another; without numbers all of them. */
+void fdgeom_take(const struct Block *blocks, long n) {
+  for (const struct Block *b = blocks; b != blocks + n; ++b)
+    if (!b->rows) memcpy(b->here, b->there, b->count * b->bytes);
+    else for (long k = 0; k < b->count; ++k)
+      memcpy(b->here + k * b->bytes, b->there + b->rows[k] * b->bytes, b->bytes);
+}
+
+/* Whether all of them are the same, to the last bit. */
+int fdgeom_same(const struct Block *blocks, long n) {
+  for (const struct Block *b = blocks; b != blocks + n; ++b)
+    if (memcmp(b->here, b->there, b->count * b->bytes)) return 0;
+  return 1;
+}
+"""
+
+
+class _Block(ctypes.Structure):
+    _fields_ = (
+        ("here", ctypes.c_void_p),
+        ("there", ctypes.c_void_p),
+        ("rows", ctypes.c_void_p),
+        ("count", ctypes.c_long),
+        ("bytes", ctypes.c_long),
+    )
+
+
+class Blocks:
+    """Pairs of arrays of one rank, at fixed addresses, copied or compared in one C call."""
+
+    # Each pair is (here, there, rows): rows of `there` that belong to those of `here`; None if all do.
+    def __init__(self, pairs: Sequence[tuple], comm) -> None:
+        library = compilation.load(_CODE, "c", comm=comm)
+        self._copy, self._compare = library.fdgeom_take, library.fdgeom_same
+        for function, result in ((self._copy, None), (self._compare, ctypes.c_int)):
+            function.restype, function.argtypes = result, [ctypes.c_void_p, ctypes.c_long]
+        self._number, self._kept = len(pairs), []
+        self._blocks = (_Block * max(len(pairs), 1))()
+        for block, (here, there, rows) in zip(self._blocks, pairs, strict=False):
+            if rows is not None:
+                rows = np.ascontiguousarray(rows, dtype=np.int64)
+                block.rows = rows.ctypes.data
+            block.here, block.there = here.ctypes.data, there.ctypes.data
+            block.count = len(here)
+            block.bytes = here.nbytes // max(len(here), 1)
+            self._kept.append((here, there, rows))
+
+    def take(self) -> None:
+        """Copy the second arrays into the first ones."""
+        self._copy(self._blocks, self._number)
+
+    def same(self) -> bool:
+        """Whether the arrays of all pairs are equal, bit by bit; only for pairs of one shape."""
+        return bool(self._compare(self._blocks, self._number))
+
+
+class ManySnapshots:
+    """Several snapshots of one communicator, saved and compared in one call."""
+
+    def __init__(self, snapshots: Sequence[Snapshot]) -> None:
+        self._snapshots = tuple(snapshots)
+
+    @cached_property
+    def _blocks(self) -> Blocks | None:
+        """The snapshots as :class:`Blocks`; None on several ranks."""
+        comm = self._snapshots[0].comm
+        if comm.size > 1:
+            return None
+        pairs = [(copy, array, None) for s in self._snapshots for copy, array in s.pairs]
+        return Blocks(pairs, comm)
+
+    def take(self) -> None:
+        """Save the present values."""
+        if self._blocks is not None:
+            self._blocks.take()
+            return
+        for snapshot in self._snapshots:
+            snapshot.take()
+
+    def holds(self) -> bool:
+        """Whether all values equal the saved ones, bit by bit and on all ranks."""
+        if self._blocks is not None:
+            return self._blocks.same()
+        held = [snapshot.holds() for snapshot in self._snapshots]  # each call is collective
+        return all(held)
 
 
 class BeamCopy(ArrayOperation):
@@ -56,7 +147,9 @@ class BeamCopy(ArrayOperation):
     def _blocks(self) -> Blocks:
         network, found = self._network, []
         for whole, fields, beams in self._copies:
-            rows, values = network.rows(whole), Field(whole).array
+            # Where each node or cell of the network has its values, on one rank.
+            rows = np.argsort(network.numbering.numbers(whole))
+            values = Field(whole).array
             for field, beam in zip(fields, beams, strict=True):
                 found.append((Field(field).array, values, rows[network.places(beam, field)]))
         return Blocks(found, network.mesh.comm)
@@ -68,8 +161,7 @@ class BeamCopy(ArrayOperation):
     def _copy(self, whole: Function, fields, beams, gathers: bool) -> None:
         """Copy values from any rank to any other."""
         network = self._network
-        cells = network.is_cellwise(whole)
-        values = network.get_cells(whole) if cells else network.numbering.gather(whole)
+        values = network.numbering.gather(whole)
         for field, beam in zip(fields, beams, strict=True):
             if gathers:
                 places, own = network.all_values(beam, field)
@@ -77,8 +169,7 @@ class BeamCopy(ArrayOperation):
             else:
                 field.dat.data_wo_with_halos[...] = values[network.places(beam, field)]
         if gathers:
-            put = network.put_cells if cells else network.numbering.scatter
-            put(values, whole)
+            network.numbering.scatter(values, whole)
 
     # --- derivatives: vectors go through functions of the same spaces -----------------------------
     def tangents(self, dots):

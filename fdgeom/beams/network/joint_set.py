@@ -1,6 +1,7 @@
 """All joints of a network: their conditions, their springs and the nodes of their multipliers."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import cached_property, partial
 
 import numpy as np
 import ufl
@@ -70,14 +71,13 @@ class JointSet(Condition):
         self.owner = self.field(np.array(owners != self.swapped, dtype=float), "owner")
         self._first, self._second = self._triads(rotations)
         self.rotations, self.idle = rotations, self._idle()
-        self._held: dict[str, VectorAssembly] = {}
 
     # --- fields of the joints ------------------------------------------------------------------------
     def field(self, values: np.ndarray, name: str) -> Function:
         """A DG0 function: a value for each joint, and zero elsewhere."""
         found = np.zeros((len(self._network.cells), *values.shape[1:]))
         found[self._network.pieces :] = values
-        return self._network.cellwise(found, name)
+        return self._network.field(found, name, cells=True)
 
     def _triads(self, rotations: np.ndarray) -> tuple[Expr | None, Expr | None]:
         """The joints' triads in the sections of the two ends: 3×3, constant in each joint."""
@@ -103,11 +103,13 @@ class JointSet(Condition):
         return self._network.numbering.gather(self._motion.configuration[1])[self._network.ends.T]
 
     # --- in a joint ----------------------------------------------------------------------------------
-    def ends(self, configuration: Pose) -> tuple[Side, Side]:
-        """Position (3) and rotation matrix (3×3) of the two ends of a cell."""
-        ends = zip(*(self._cells.ends(part) for part in configuration), strict=True)
-        (x, p), (y, q) = ends
-        return (x, quaternion.matrix(p)), (y, quaternion.matrix(q))
+    def ends(self, configuration: Pose, displacement: Expr | None = None) -> tuple[Side, Side]:
+        """Position (3) and rotation matrix (3×3) of the two ends of a cell, after a small displacement."""
+        a, b = zip(*(self._cells.ends(part) for part in configuration), strict=True)
+        if displacement is not None:
+            first, second = self._cells.ends(displacement)
+            a, b = displaced(a, first), displaced(b, second)
+        return (a[0], quaternion.matrix(a[1])), (b[0], quaternion.matrix(b[1]))
 
     def at_cell(self, multiplier: Expr) -> Expr:
         """A multiplier's value (m) in the cell of a joint."""
@@ -137,13 +139,6 @@ class JointSet(Condition):
             return Form([])
         return self._any / CellVolume(self._network.mesh) * density * self._measure
 
-    def displaced(self, configuration: Pose, displacement: Expr) -> tuple[Side, Side]:
-        """The two ends of a cell after a small displacement."""
-        a, b = zip(*(self._cells.ends(part) for part in configuration), strict=True)
-        first, second = self._cells.ends(displacement)
-        (x, p), (y, q) = displaced(a, first), displaced(b, second)
-        return (x, quaternion.matrix(p)), (y, quaternion.matrix(q))
-
     # --- forms -----------------------------------------------------------------------------------------
     def value(self, nu: Expr, g: Pose | None = None) -> Form:
         """ν·Φ(g), over all joints."""
@@ -153,13 +148,13 @@ class JointSet(Condition):
     def slope(self, nu: Expr, w: Expr, g: Pose | None = None) -> Form:
         """ν·B(g)w, over all joints."""
         g = self._configuration(g)
-        slope = rate(lambda s: self.constraints(*self.displaced(g, s * w)))
+        slope = rate(lambda s: self.constraints(*self.ends(g, s * w)))
         return self.sum(ufl.dot(self.at_cell(nu), slope))
 
     def turning(self, nu: Expr, v: Expr, g: Pose | None = None) -> Form:
         """ν·(d²Φ/dt² without the acceleration): of a motion with the constant velocity v."""
         s = ufl.variable(Constant(0.0))
-        moved = self.constraints(*self.displaced(self._configuration(g), s * v))
+        moved = self.constraints(*self.ends(self._configuration(g), s * v))
         second = expand_derivatives(ufl.diff(ufl.diff(moved, s), s))
         second = replace(second, {s: ufl.as_ufl(0.0)})
         return self.sum(ufl.dot(self.at_cell(nu), second))
@@ -172,23 +167,24 @@ class JointSet(Condition):
         return self._motion.configuration if g is None else g
 
     # --- numbers -----------------------------------------------------------------------------------------
-    def _values(self, name: str) -> np.ndarray:
-        if name not in self._held:
-            test = TestFunction(self.space)
-            form = self.value(test) if name == "value" else self.slope(test, self._motion.v)
-            self._held[name] = VectorAssembly(form)
-        return self._held[name].assemble().dat.data_ro
+    @cached_property
+    def _value(self) -> VectorAssembly:
+        return VectorAssembly(self.value(TestFunction(self.space)))
+
+    @cached_property
+    def _rate(self) -> VectorAssembly:
+        return VectorAssembly(self.slope(TestFunction(self.space), self._motion.v))
 
     def _largest(self, values) -> float:
         return float(self._motion.comm.allreduce(np.abs(values).max(initial=0.0), op=MPI.MAX))
 
     def defect(self) -> float:
         """Largest |Φ(g)|: gaps in lengths, misalignments in radians."""
-        return self._largest(self._values("value"))
+        return self._largest(self._value.assemble().dat.data_ro)
 
     def rate(self, velocity: Expr | None = None) -> float:
         """Largest |dΦ/dt|."""
-        return self._largest(self._values("rate"))
+        return self._largest(self._rate.assemble().dat.data_ro)
 
     def at_sides(self, values) -> np.ndarray:
         """Values (DG1) on the first and the second side of each joint, (joints, 2, ...)."""
@@ -258,7 +254,6 @@ class JointSprings:
         damping = np.array([joint.damping for joint in joints.joints])
         # A shift is seen from the first side, an angle about its axis: both change sign.
         rest = sign * np.array([joint.rest for joint in joints.joints])
-        self._has_springs, self._has_dampers = bool(stiffness.any()), bool(damping.any())
         self._stiffness, self._damping, self._rest = (
             joints.field(values, "spring") for values in (stiffness, damping, rest)
         )
@@ -288,48 +283,36 @@ class JointSprings:
 
     def work(self, configuration: Pose, v: Expr, w: Expr) -> Form:
         """Virtual work of springs and dampers against the motion."""
-        joints, work = self._set, ufl.as_ufl(0.0)
-        if self._has_springs:
-            work += rate(lambda s: self._energy(*joints.displaced(configuration, s * w)))
-        if self._has_dampers:
-            work += self._damping * self._dissipation(configuration, v, w)
-        return joints.sum(work)
+        joints = self._set
+
+        def product(kind: type[Joint]) -> Expr:
+            """Relative velocity along v times that along w, in the free coordinates of a joint."""
+            found = self._turning if kind is Spherical else partial(self._rate, kind)
+            return ufl.dot(found(configuration, v), found(configuration, w))
+
+        work = rate(lambda s: self._energy(*joints.ends(configuration, s * w)))
+        return joints.sum(work + self._damping * self._over("damping", product))
 
     def _energy(self, a: Side, b: Side) -> Expr:
-        if not self._has_springs:
-            return ufl.as_ufl(0.0)
         a, b = self._set.sides(a, b)
-        energy = ufl.as_ufl(0.0)
-        for kind, mask in self._sprung("stiffness"):
-            energy += mask * kind.potential(a, b, self._stiffness, self._rest)
-        return energy
+        return self._over(
+            "stiffness", lambda kind: kind.potential(a, b, self._stiffness, self._rest)
+        )
 
-    def _sprung(self, name: str) -> Iterator[tuple[type[Joint], Expr]]:
-        """Kinds of joints with a spring or damper, each with its mask."""
+    def _over(self, name: str, term: Callable[[type[Joint]], Expr]) -> Expr:
+        """The sum of a term over the kinds of joints with a spring ("stiffness") or damper."""
+        joints, total = self._set.joints, ufl.as_ufl(0.0)
         for kind, mask in self._set.kinds:
-            joints = self._set.joints
             if any(getattr(joint, name) for joint in joints if isinstance(joint, kind)):
-                yield kind, mask
-
-    def _dissipation(self, configuration: Pose, v: Expr, w: Expr) -> Expr:
-        """Relative velocity along v times that along w, in the free coordinates of the joints."""
-        work = ufl.as_ufl(0.0)
-        for kind, mask in self._sprung("damping"):
-            if kind is Spherical:
-                work += mask * ufl.dot(
-                    self._turning(configuration, v), self._turning(configuration, w)
-                )
-                continue
-            v_rate, w_rate = (self._rate(kind, configuration, u) for u in (v, w))
-            work += mask * v_rate * w_rate
-        return work
+                total += mask * term(kind)
+        return total
 
     def _rate(self, kind: type[Joint], configuration: Pose, v: Expr) -> Expr:
         """Rate of a joint's coordinate along a velocity."""
         joints = self._set
 
         def moved(s: Expr) -> Expr:
-            return kind.coordinate(*joints.sides(*joints.displaced(configuration, s * v)))
+            return kind.coordinate(*joints.sides(*joints.ends(configuration, s * v)))
 
         return rate(moved)
 

@@ -1,20 +1,73 @@
-"""Joints between nodes of beams: their conditions and their relative coordinates."""
+"""Places at nodes of beams, the joints between them, and rigid bodies there."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import ufl
 from ufl.core.expr import Expr
 
-from fdgeom.beams.network.places import Ground, Place, check_place
+from fdgeom.beams.fields import BeamFields
+from fdgeom.beams.rod.loads import check_at
+from fdgeom.lie import arrays
 from fdgeom.messages import format_value
 from fdgeom.taping import OffTape
-from fdgeom.validation import array, number
+from fdgeom.validation import array, check_moments, number
 
 #: Position (3) and triad (3×3, columns: the joint's axes in space) of one side of a joint.
 Side = tuple[Expr, Expr]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A node of a beam: an end, "left" or "right", or the arc length of a node."""
+
+    beam: BeamFields
+    at: str | float
+
+    def __post_init__(self) -> None:
+        check_at(self.at)
+
+    def index(self, arcs: np.ndarray) -> int:
+        """The index of the node at this place, among increasing arc lengths."""
+        if isinstance(self.at, str):
+            return 0 if self.at == "left" else len(arcs) - 1
+        found = int(np.argmin(np.abs(arcs - self.at)))
+        if not abs(arcs[found] - self.at) <= 1e-9 * (arcs[-1] - arcs[0]):
+            raise ValueError(
+                f"at: the mesh of the beam has no node at {self.at!r}; the nearest is at "
+                f"{arcs[found]:.8g}"
+            )
+        return found
+
+    def __str__(self) -> str:
+        return f"the {self.at} end" if isinstance(self.at, str) else f"the node at {self.at:g}"
+
+
+class Ground:
+    """The fixed side of a joint, a single object: ``fdgeom.ground``."""
+
+    def __repr__(self) -> str:
+        return "ground"
+
+    def __str__(self) -> str:
+        return "the ground"
+
+
+#: The fixed side of a joint, such as ``Spherical(ground, beam.left)``.
+ground = Ground()
+
+
+def check_place(name: str, place) -> Place | Ground:
+    """Return a place; ``TypeError`` for anything else."""
+    if not isinstance(place, Place | Ground):
+        raise TypeError(
+            f"{name} must be a place such as beam.left, beam.right, beam.at(s) or fdgeom.ground, "
+            f"not {format_value(place)}"
+        )
+    return place
 
 
 class Joint(OffTape, ABC):
@@ -45,9 +98,10 @@ class Joint(OffTape, ABC):
 
     #: Number of conditions.
     size: ClassVar[int]
-    #: Whether the joint has an axis, and whether the two nodes are at one point.
+    #: Whether the joint has an axis.
     has_axis: ClassVar[bool] = False
-    meets: ClassVar[bool] = True
+    #: Bound of the coordinate at which a spring is at rest.
+    largest_rest: ClassVar[float] = np.inf
 
     def __init__(
         self,
@@ -76,6 +130,12 @@ class Joint(OffTape, ABC):
             given = "axis" if axis is not None else "rest"
             raise ValueError(
                 f"{type(self).__name__} has no {given}; leave it out, or take Revolute or Prismatic"
+            )
+
+        if not abs(self.rest) < self.largest_rest:
+            raise ValueError(
+                f"rest must be an angle between -pi and pi, not {self.rest!r}; the angle of a Revolute "
+                "joint with a spring stays within half a turn"
             )
 
     @staticmethod
@@ -131,23 +191,7 @@ class Revolute(Joint):
 
     size = 5
     has_axis = True
-
-    def __init__(
-        self,
-        first: Place | Ground,
-        second: Place | Ground,
-        *,
-        axis: Sequence[float] | None = None,
-        stiffness: float = 0.0,
-        damping: float = 0.0,
-        rest: float = 0.0,
-    ) -> None:
-        super().__init__(first, second, axis=axis, stiffness=stiffness, damping=damping, rest=rest)
-        if not abs(self.rest) < np.pi:
-            raise ValueError(
-                f"rest must be an angle between -pi and pi, not {self.rest!r}; the angle of a Revolute "
-                "joint with a spring stays within half a turn"
-            )
+    largest_rest = np.pi
 
     @staticmethod
     def constraints(a: Side, b: Side) -> list[Expr]:
@@ -167,7 +211,6 @@ class Prismatic(Joint):
 
     size = 5
     has_axis = True
-    meets = False
 
     @staticmethod
     def constraints(a: Side, b: Side) -> list[Expr]:
@@ -229,3 +272,56 @@ def _direction(name: str, axis) -> np.ndarray:
     if not (length > 0 and np.isfinite(length)):
         raise ValueError(f"axis must be {wanted}, not {format_value(axis)}")
     return numbers / length
+
+
+class PointBody:
+    """A rigid body fixed to a node of a beam.
+
+    Parameters
+    ----------
+    at : Place
+        The node: ``beam.left``, ``beam.right`` or ``beam.at(s)``.
+    mass : float
+        Its mass.
+    inertia : (3, 3) or (3,) array_like, optional
+        Inertia about its centre of mass, in the axes of the node's section: the matrix or its
+        diagonal. The default is zero, a point mass.
+    offset : array_like of 3
+        Vector from the node to the centre of mass, in the axes of the section.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described, or the inertia is not symmetric and positive
+        semidefinite, or a principal moment is larger than the sum of the other two.
+    """
+
+    def __init__(
+        self,
+        at: Place,
+        *,
+        mass: float,
+        inertia=None,
+        offset: Sequence[float] = (0.0, 0.0, 0.0),
+    ) -> None:
+        self.at = check_place("at", at)
+        if isinstance(at, Ground):
+            raise ValueError("at: a body on the ground does not move; give a node of a beam")
+        mass = number("mass", mass, least=0)
+        wanted = "a symmetric 3×3 matrix of finite numbers, or its diagonal"
+        given = np.zeros(3) if inertia is None else inertia
+        own = array("inertia", given, (3,), (3, 3), wanted=wanted)
+        own = np.diag(own) if own.ndim == 1 else own
+        if not np.allclose(own, own.T):
+            raise ValueError(f"inertia must be {wanted}, not {format_value(inertia)}")
+        if np.linalg.eigvalsh(own).min() < -1e-12 * np.abs(own).max():
+            raise ValueError("inertia must be positive semidefinite")
+        check_moments(own)
+        hat = arrays.so3.hat(array("offset", offset, (3,)))
+        #: Body momentum of body velocity at the node (6×6, rotation first).
+        self.matrix = np.block(
+            [[own - mass * hat @ hat, mass * hat], [-mass * hat, mass * np.eye(3)]]
+        )
+
+    def __repr__(self) -> str:
+        return f"<body of mass {self.matrix[5, 5]:g} at {self.at}>"

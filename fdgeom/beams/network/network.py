@@ -4,23 +4,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import ufl
-from firedrake import (
-    Cofunction,
-    Constant,
-    Function,
-    FunctionSpace,
-    Mesh,
-    SpatialCoordinate,
-    TensorFunctionSpace,
-    VectorFunctionSpace,
-)
+from firedrake import Cofunction, Constant, Function, FunctionSpace, Mesh, SpatialCoordinate
 from firedrake.mesh import plex_from_cell_list
 from ufl.core.expr import Expr
 
 from fdgeom.beams.fields import BeamFields
-from fdgeom.beams.network.joints import Joint
-from fdgeom.beams.network.places import Ground, Place
-from fdgeom.line import Numbering
+from fdgeom.beams.network.joints import Ground, Joint, Place
+from fdgeom.forms import shaped_space
+from fdgeom.line import Numbering, is_cellwise
 from fdgeom.mesh_data import name_places
 from fdgeom.operations import Broadcast
 from fdgeom.operations.dependent import private, set_by
@@ -55,7 +46,8 @@ class Network:
         keys = self.cells[:, 0] * size + self.cells[:, 1]
         order = np.argsort(keys)
         pairs = self.numbering.pairs
-        self._cell_of = order[np.searchsorted(keys[order], pairs[:, 0] * size + pairs[:, 1])]
+        found = np.searchsorted(keys[order], pairs[:, 0] * size + pairs[:, 1])
+        self.numbering.cells = order[found]
         name_places(self.mesh, self._words)
         self._numbers: dict[int, Function] = {}
 
@@ -107,17 +99,11 @@ class Network:
         return np.concatenate(found), np.array(offsets)
 
     # --- fields ------------------------------------------------------------------------------------
-    def nodal(self, values: np.ndarray, name: str) -> Function:
-        """A CG1 function from its values at all nodes (scalars or vectors)."""
-        function = private(Function(self._space("CG", 1, values), name=name))
+    def field(self, values: np.ndarray, name: str, *, cells: bool = False) -> Function:
+        """A CG1 function from its values (n, ...) at all nodes, or a DG0 one from those in all cells."""
+        place = ("DG", 0) if cells else ("CG", 1)
+        function = private(Function(shaped_space(values.shape[1:], self.mesh, *place), name=name))
         self.numbering.scatter(values, function)
-        return function
-
-    def cellwise(self, values: np.ndarray, name: str) -> Function:
-        """A DG0 function from its values in all cells."""
-        space = self._space("DG", 0, values)
-        function = private(Function(space, name=name))
-        self.put_cells(values, function)
         return function
 
     def at_ends(self, function) -> np.ndarray:
@@ -132,64 +118,23 @@ class Network:
         nodes = np.take_along_axis(nodes, order, axis=1)
         own = function.dat.data_ro
         found = np.zeros((len(self.cells), 2, *own.shape[1:]))
-        found[self._cell_of[: len(nodes)]] = own[nodes]
+        found[self.numbering.cells[: len(nodes)]] = own[nodes]
         return self.mesh.comm.allreduce(found)
 
-    def get_cells(self, function: Function) -> np.ndarray:
-        """The values of a DG0 function in all cells, on every rank."""
-        own = function.dat.data_ro
-        dofs = function.function_space().cell_node_map().values[:, 0]
-        found = np.zeros((len(self.cells), *own.shape[1:]))
-        found[self._cell_of[: len(dofs)]] = own[dofs]
-        return self.mesh.comm.allreduce(found)
-
-    def put_cells(self, values: np.ndarray, function: Function) -> None:
-        """Set a DG0 function to values of all cells."""
-        dofs = function.function_space().cell_node_map().values_with_halo[:, 0]
-        data = function.dat.data_wo_with_halos
-        # Vectors of one component are stored as numbers.
-        data[dofs] = values[self._cell_of].reshape(-1, *data.shape[1:])
-
-    @staticmethod
-    def is_cellwise(function: Function | Cofunction) -> bool:
-        """Whether a field is DG0; otherwise it is CG1."""
-        return function.function_space().ufl_element().embedded_superdegree == 0
-
-    def places(self, beam: BeamFields, function: Function) -> np.ndarray:
+    def places(self, beam: BeamFields, function: Function | Cofunction) -> np.ndarray:
         """Numbers in the network of the local nodes, or of the cells, of a beam's field."""
         k = self._index[id(beam)]
-        own, start = self.beams[k], int(self.starts[k])
-        if not self.is_cellwise(function):
-            return start + own.nodes
-        dofs = function.function_space().cell_node_map().values_with_halo[:, 0]
-        found = np.empty(len(dofs), dtype=int)
-        # A beam has a cell less than nodes.
-        found[dofs] = start - k + own.pairs[:, 0]
-        return found
+        return self._start(k, function) + self.beams[k].numbers(function)
 
     def all_values(self, beam: BeamFields, function: Function) -> tuple[slice, np.ndarray]:
         """The values of a beam's field at all nodes or in all cells, and their places in the network."""
         k = self._index[id(beam)]
-        own, start = self.beams[k], int(self.starts[k])
-        cells = self.is_cellwise(function)
-        values = own.gather_cells(function) if cells else own.gather(function)
-        start -= k if cells else 0
+        start, values = self._start(k, function), self.beams[k].gather(function)
         return slice(start, start + len(values)), values
 
-    def rows(self, function: Function | Cofunction) -> np.ndarray:
-        """Indices of the values of each node, or of each cell, in a field here, on one rank."""
-        found = np.empty(len(function.dat.data_ro), dtype=int)
-        if self.is_cellwise(function):
-            dofs = function.function_space().cell_node_map().values[:, 0]
-            found[self._cell_of] = dofs
-        else:
-            found[self.numbering.nodes] = np.arange(len(found))
-        return found
-
-    def _space(self, family: str, degree: int, values: np.ndarray):
-        if values.ndim == 1:
-            return FunctionSpace(self.mesh, family, degree)
-        return VectorFunctionSpace(self.mesh, family, degree, dim=values.shape[1])
+    def _start(self, k: int, function: Function | Cofunction) -> int:
+        """Number of the first node or cell of a beam, which has a cell less than nodes."""
+        return int(self.starts[k]) - (k if is_cellwise(function.function_space()) else 0)
 
     def packed(self, values: np.ndarray, name: str, *, cells: bool) -> Expr:
         """A UFL tensor of values (n, ...) at nodes or in cells, without the components that are
@@ -201,25 +146,19 @@ class Network:
         varies = np.flatnonzero(np.any(flat != flat[0], axis=0))
         fixed = flat[0]
         constant = private(Constant(fixed))
-        field = None
+        zero = ufl.as_ufl(0.0)
+        entries = np.array([constant[k] if x else zero for k, x in enumerate(fixed)], dtype=object)
         if len(varies):
-            field = (self.cellwise if cells else self.nodal)(flat[:, varies], name)
-        place = {int(k): i for i, k in enumerate(varies)}
-        entries = np.empty(len(fixed), dtype=object)
-        for k in range(len(fixed)):
-            if k in place:
-                entries[k] = field[place[k]]
-            else:
-                entries[k] = constant[k] if fixed[k] else ufl.as_ufl(0.0)
+            field = self.field(flat[:, varies], name, cells=cells)
+            entries[varies] = [field[i] for i in range(len(varies))]
         return ufl.as_tensor(entries.reshape(shape).tolist())
 
     def number(self, source: Function) -> Function:
         """A copy of a beam's number, a Function of a Real space, on the network, which follows it."""
         name = id(source)
         if name not in self._numbers:
-            shape = source.ufl_shape
-            space = TensorFunctionSpace(self.mesh, "R", 0, shape=shape) if shape else None
-            made = Function(space or FunctionSpace(self.mesh, "R", 0), name=source.name())
+            space = shaped_space(source.ufl_shape, self.mesh, "R", 0)
+            made = Function(space, name=source.name())
             self._numbers[name] = set_by(Broadcast(source, made))
         return self._numbers[name]
 

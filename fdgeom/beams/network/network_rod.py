@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import ufl
-from firedrake import Constant, Function, SpatialCoordinate, TensorFunctionSpace
+from firedrake import Constant, Function, SpatialCoordinate
 from ufl.algorithms import extract_coefficients, replace
 from ufl.core.expr import Expr
 from ufl.domain import extract_domains
@@ -13,15 +13,15 @@ from ufl.utils.stacks import StackDict
 
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.law import LINEAR, LawOfParts, SectionLaw, TranslatedLaw, law_data
-from fdgeom.beams.network.gathering import Gather, Gathering
+from fdgeom.beams.network.copying import BeamCopy
+from fdgeom.beams.network.joints import Place, PointBody
 from fdgeom.beams.network.network import Network
-from fdgeom.beams.network.places import Place, PointBody
-from fdgeom.beams.rod.body_load import AppliedLoad, BodyLoad, PartOfRod, along_all
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
+from fdgeom.beams.rod.loads import AppliedLoad, BodyLoad, PartOfRod, along_all
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod_of_beam import point_density, radius_of
-from fdgeom.forms import is_real
+from fdgeom.forms import is_real, shaped_space
 from fdgeom.mesh_data import mark_links
 from fdgeom.operations.dependent import dependents_in, sampled, set_by
 
@@ -34,7 +34,9 @@ class NetworkRod:
     ) -> None:
         self._network, self._beams = network, beams
         inside = np.arange(len(network.cells)) < network.pieces
-        inside = network.cellwise(inside.astype(float), "inside") if not inside.all() else None
+        inside = (
+            network.field(inside.astype(float), "inside", cells=True) if not inside.all() else None
+        )
         self.cells = Cells(network.mesh, inside=inside)
         mark_links(network.mesh, inside)
         rods = [beam.rod for beam in beams]
@@ -73,58 +75,50 @@ class NetworkRod:
         for law in laws.values():
             having = np.array([beam.law is law for beam in self._beams])
             cells = np.concatenate([having[network.owner], joints])
-            mask = network.cellwise(cells.astype(float), "law")
+            mask = network.field(cells.astype(float), "law", cells=True)
             meanings = {d: self._law_datum(d, having) for d in law_data(law)}
             parts.append((mask, TranslatedLaw(law, meanings) if meanings else law))
         return LawOfParts(parts)
 
     def _law_datum(self, datum: Expr, having: np.ndarray) -> Expr:
         """A Function or coordinate that the law of some beams reads, in their cells."""
-        scalar = not datum.ufl_shape
-        values = []
-        for beam, has in zip(self._beams, having, strict=True):
-            value = ufl.zero(datum.ufl_shape or (1,))
-            if has:
-                value = beam.sampled_law.meanings[datum]
-                value = ufl.as_vector([value]) if scalar else value
-            values.append(value)
-        found = self._in_cells(values, "law")
-        return found[0] if scalar else found
+        values = [
+            beam.sampled_law.meanings[datum] if has else ufl.zero(datum.ufl_shape)
+            for beam, has in zip(self._beams, having, strict=True)
+        ]
+        return self._in_cells(values, "law")
 
     def _in_cells(self, values: Sequence[Expr], name: str) -> Expr:
         return self._gathered(values, name, cells=True)
 
     def _gathered(self, values: Sequence[Expr], name: str, *, cells: bool) -> Expr:
         """A tensor of each beam as one of the network, which follows those that may change."""
-        family = ("DG", 0) if cells else ("CG", 1)
-
-        def sample(value: Expr, beam: Beam) -> np.ndarray | Function:
-            numbers = known[id(value)]
-            if numbers is not None:
-                return numbers
-            space = TensorFunctionSpace(beam.mesh, *family, shape=value.ufl_shape)
-            return sampled(name, value, space, private=True)
-
+        network = self._network
         # Beams of one section have one matrix.
         each = {id(value): value for value in values}
-        known = {k: _numbers(value) for k, value in each.items()}
-        samples = [sample(v, beam) for v, beam in zip(values, self._beams, strict=True)]
-        gathering = Gathering(self._network, samples, cells=cells)
-        if any(map(_may_change, each.values())):
-            return self._followed(gathering, name, cells=cells)
-        return self._network.packed(gathering.values(), name, cells=cells)
-
-    def _followed(self, gathering: Gathering, name: str, *, cells: bool) -> Expr:
-        """A tensor of values at nodes or in cells, gathered again when a source changes."""
-        network, values = self._network, gathering.values()
-        flat = values.reshape(len(values), -1)
-        field = (network.cellwise if cells else network.nodal)(flat, name)
-        set_by(Gather(gathering, field))
-        shape = values.shape[1:]
-        if len(shape) == 1:
-            return field
-        entries = [field[k] for k in range(flat.shape[1])]
-        return ufl.as_tensor(np.array(entries, dtype=object).reshape(shape).tolist())
+        numbers = {k: _numbers(value) for k, value in each.items()}
+        found, fields, owners = [], [], []
+        for value, beam, numbering in zip(values, self._beams, network.beams, strict=True):
+            sample = numbers[id(value)]
+            if sample is None:
+                space = shaped_space(
+                    value.ufl_shape, beam.mesh, *(("DG", 0) if cells else ("CG", 1))
+                )
+                fields.append(sampled(name, value, space, private=True))
+                owners.append(beam)
+                # Vectors of one component are stored as numbers.
+                found.append(numbering.gather(fields[-1]).reshape(-1, *value.ufl_shape))
+            else:
+                count = len(numbering.coordinates) - cells
+                found.append(np.broadcast_to(sample, (count, *sample.shape)))
+        # Nodes of the ground and cells of joints belong to no beam: any finite value does.
+        size = len(network.cells) if cells else len(network.numbering.coordinates)
+        rest = size - sum(map(len, found))
+        tensors = np.concatenate([*found, found[0][[0] * rest]])
+        if not any(map(_may_change, each.values())):
+            return network.packed(tensors, name, cells=cells)
+        whole = network.field(tensors, name, cells=cells)
+        return set_by(BeamCopy(network, (whole, fields, owners), gathers=True))
 
     def _bodies(self, bodies: Sequence[PointBody]) -> list[Inertia]:
         """The bodies' inertia per length at their nodes."""
@@ -154,7 +148,7 @@ class NetworkRod:
             if not beam.loads:
                 continue
             inside = np.concatenate([network.owner == k, np.zeros(len(network.ends), dtype=bool)])
-            mask = network.cellwise(inside.astype(float), "beam")
+            mask = network.field(inside.astype(float), "beam", cells=True)
 
             def place(at, beam=beam):
                 if at is None:

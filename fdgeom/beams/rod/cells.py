@@ -12,19 +12,15 @@ from fdgeom.measures import check_interval, vertex
 class Cells:
     """Pieces of rods: every cell of an interval mesh, or those of a network that are no joints."""
 
-    # Coordinates must increase along each rod; they need not be its arc length. `length`, that of a
-    # cell at rest, is positive everywhere, also where `inside` is 0; by default it is the extent of
-    # the cell in the mesh.
-    def __init__(self, mesh, *, length: Expr | None = None, inside: Expr | None = None) -> None:
+    # Coordinates must increase along each rod as its arc length does.
+    def __init__(self, mesh, *, inside: Expr | None = None) -> None:
         self.mesh = check_interval(mesh)
-        extent = CellVolume(mesh)
         #: Length of a piece at rest.
-        self.length: Expr = extent if length is None else length
+        self.length: Expr = CellVolume(mesh)
         #: 1 in the pieces of rods, 0 elsewhere.
         self.inside: Expr | None = inside
-        scale = ufl.as_ufl(1.0) if length is None else length / extent
-        self._scale = scale if inside is None else inside * scale
-        self._half = extent / 2
+        self._scale = ufl.as_ufl(1.0) if inside is None else inside
+        self._half = self.length / 2
         self._midpoint, self._vertex = dx(domain=mesh, degree=0), vertex(mesh)
 
     def ends(self, value: Expr) -> tuple[Expr, Expr]:

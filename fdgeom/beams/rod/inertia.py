@@ -8,11 +8,11 @@ from firedrake import Function, FunctionSpace, TensorFunctionSpace, TestFunction
 from ufl.algorithms import extract_coefficients
 from ufl.classes import Expr, Form
 
-from fdgeom.execution import VectorAssembly
+from fdgeom.beams.sampling import nodal_mean
 from fdgeom.lie import halves, join, quaternion, se3, so3
 from fdgeom.measures import vertex
-from fdgeom.operations import Assemble, Interpolation
-from fdgeom.operations.dependent import Dependent, dependents_in, inverse_of, private
+from fdgeom.operations import Interpolation
+from fdgeom.operations.dependent import Dependent, dependents_in, inverse_of
 from fdgeom.systems.motion.motion import Motion
 
 
@@ -26,8 +26,8 @@ class Inertia:
         # Whether the body frame is at the centre of mass, so that the matrix is diag(J, m I): then
         # the translation needs no rotation.
         self.separate = separate
-        self._spin = ufl.as_matrix([[matrix[i, j] for j in range(3)] for i in range(3)])
-        self._mass = matrix[3, 3]
+        self.spin = ufl.as_matrix([[matrix[i, j] for j in range(3)] for i in range(3)])
+        self.mass = matrix[3, 3]
 
     @staticmethod
     def is_separate(matrix) -> bool:
@@ -45,7 +45,7 @@ class Inertia:
         """½ V·M V with the body velocity V."""
         if self.separate:
             spin, linear = halves(velocity, "velocity")
-            return 0.5 * (ufl.dot(spin, self._spin * spin) + self._mass * ufl.dot(linear, linear))
+            return 0.5 * (ufl.dot(spin, self.spin * spin) + self.mass * ufl.dot(linear, linear))
         body = _in_body(orientation, velocity)
         return 0.5 * ufl.dot(body, self.matrix * body)
 
@@ -55,8 +55,8 @@ class Inertia:
         rotation, translation = halves(virtual, "virtual")
         spin_rate, linear_rate = halves(acceleration, "acceleration")
         if self.separate:
-            torque = self._spin * spin_rate - so3.coadjoint(spin, self._spin * spin)
-            return ufl.dot(torque, rotation) + self._mass * ufl.dot(linear_rate, translation)
+            torque = self.spin * spin_rate - so3.coadjoint(spin, self.spin * spin)
+            return ufl.dot(torque, rotation) + self.mass * ufl.dot(linear_rate, translation)
         body = _in_body(orientation, velocity)
         turned = halves(body, "body")[1]
         rate = join(
@@ -70,7 +70,7 @@ class Inertia:
         """a·M b for two velocities or displacements."""
         if self.separate:
             (spin, linear), (rotation, translation) = halves(a, "a"), halves(b, "b")
-            return ufl.dot(rotation, self._spin * spin) + self._mass * ufl.dot(linear, translation)
+            return ufl.dot(rotation, self.spin * spin) + self.mass * ufl.dot(linear, translation)
         return ufl.dot(_in_body(orientation, b), self.matrix * _in_body(orientation, a))
 
     def weight(self, orientation: Expr, gravity: Expr, virtual: Expr) -> Expr:
@@ -80,7 +80,7 @@ class Inertia:
     def first_moment(self, configuration) -> Expr:
         """Mass per length times the position of the centre of mass, in space."""
         position, orientation = configuration
-        moment = self._mass * position
+        moment = self.mass * position
         if self.separate:
             return moment
         return moment + quaternion.rotate(orientation, self.offset_moment)
@@ -135,22 +135,10 @@ class NodalInertia:
         self._length.dat.data_wo_with_halos[...] = np.where(
             rods, there / _values(test * vertex(mesh)), 1.0
         )
-        space = TensorFunctionSpace(mesh, scalar, shape=(6, 6))
         total = sum((i.matrix for i in motion.inertias), ufl.zero(6, 6))
-        matrix = self.matrix = Function(space, name="inertia")
+        matrix = Function(TensorFunctionSpace(mesh, scalar, shape=(6, 6)), name="inertia")
         still = np.where(rods[:, None, None], 0.0, np.eye(6))
-        weight = private(Function(test.function_space()))
-        weight.dat.data_wo_with_halos[...] = np.where(rods, 1 / np.where(rods, there, 1.0), 0.0)
-
-        test = TestFunction(space)
-        mean = self._cells.at_nodes(weight * ufl.inner(total, test))
-        assembly = VectorAssembly(mean)
-
-        def make() -> None:
-            matrix.dat.data_wo_with_halos[...] = still + assembly.assemble().dat.data_ro_with_halos
-
-        made = Dependent([matrix], [total], make, private=True)
-        made.operations = [Assemble(work=mean, by={test: matrix})]
+        self.matrix = nodal_mean(total, matrix, self._cells.at_nodes, still)
 
     def version(self) -> int:
         """A number that changes with the inertia."""

@@ -10,9 +10,9 @@ from typing import Any
 import ufl
 from ufl.classes import Expr, Form
 
-from fdgeom.beams.rod.body_load import NodalStep
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
+from fdgeom.beams.rod.loads import NodalStep
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.variation import rate
 from fdgeom.lie import halves, join, quaternion, so3
@@ -57,10 +57,10 @@ class MeanStep:
         turned = self._new
         if self._separate:
             spin, linear = halves(self._velocity, "velocity")
-            J = ufl.as_matrix([[inertia.matrix[i, j] for j in range(3)] for i in range(3)])
+            J = inertia.spin
             after = ufl.dot(turned, ufl.dot(J, 2 * self._rotation / self.dt - spin))
             change = after - ufl.dot(self.old, ufl.dot(J, spin))
-            push = inertia.matrix[3, 3] * 2 * (self._shift / self.dt - linear)
+            push = inertia.mass * 2 * (self._shift / self.dt - linear)
             return ufl.dot(change, eta) + ufl.dot(push, shift)
         m0, n0 = halves(ufl.dot(inertia.matrix, self._body_velocity), "momentum")
         m1, n1 = halves(ufl.dot(inertia.matrix, self._new_body_velocity), "momentum")
@@ -140,7 +140,7 @@ class MeanStep:
         return joints.sum(ufl.dot(joints.at_cell(nu), joints.constraints(*sides)))
 
     def _weight(self, inertia: Inertia, field: Expr, eta: Expr, shift: Expr) -> Expr:
-        work = inertia.matrix[3, 3] * ufl.dot(field, shift)
+        work = inertia.mass * ufl.dot(field, shift)
         if not inertia.separate:
             offset = ufl.dot(self.directors, inertia.offset_moment)
             work += ufl.dot(eta, ufl.cross(offset, field))

@@ -9,9 +9,9 @@ from ufl.algorithms import replace
 from ufl.classes import Expr, Form
 
 from fdgeom.beams.law import LINEAR, SectionLaw
-from fdgeom.beams.rod.body_load import AppliedLoad, BodyLoad, PartOfRod
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
+from fdgeom.beams.rod.loads import AppliedLoad, BodyLoad, PartOfRod
 from fdgeom.beams.rod.strains import STRAINS, measure_rate
 from fdgeom.beams.rod.variation import Pose, displaced, rate
 from fdgeom.clock import Time

@@ -10,7 +10,7 @@ import ufl
 from firedrake import Function, VectorFunctionSpace
 from ufl.classes import Expr, Form
 
-from fdgeom.beams.forces import Forces, SolvedForces, StepForces
+from fdgeom.beams.forces import Forces, PresentForces
 from fdgeom.beams.held_nodes import HeldNodes, Hold
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.numerics import attempts, friction_remedy, rod_numerics
@@ -21,6 +21,7 @@ from fdgeom.beams.rod.variation import check_poses, displaced, rate
 from fdgeom.forms import simplify
 from fdgeom.lie.groups import R3xSO3
 from fdgeom.operations import Operation
+from fdgeom.systems.motion.accelerations import Accelerations
 from fdgeom.systems.motion.condition import Condition
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.system import named_energies
@@ -51,6 +52,8 @@ class RodMotion(Motion):
     joins_multiplier = True
     #: The beams that it moves.
     members: tuple = ()
+    #: Springs and dampers of the joints of a network.
+    springs: Any = None
     #: Loads on all of them, beside their own.
     _common_loads: tuple = ()
     is_chain = True
@@ -116,12 +119,8 @@ class RodMotion(Motion):
         return self.rod.external_work(configuration, test, v, t)
 
     def spring_work(self, configuration, v: Expr, test: Expr) -> Form:
-        """Virtual work of the springs and dampers of joints, against the motion (none)."""
-        return Form([])
-
-    def _spring_potential(self, configuration) -> Form:
-        """Energy of the springs of joints (none)."""
-        return Form([])
+        """Virtual work of the springs and dampers of joints, against the motion."""
+        return Form([]) if self.springs is None else self.springs.work(configuration, v, test)
 
     def inertia(self, test: Expr, direction: Expr) -> Form:
         """The mass matrix at the present configuration."""
@@ -140,7 +139,8 @@ class RodMotion(Motion):
 
     def potential(self, configuration) -> Form:
         """Elastic energy, of the joints' springs too."""
-        return self.rod.potential(configuration) + self._spring_potential(configuration)
+        elastic = self.rod.potential(configuration)
+        return elastic if self.springs is None else elastic + self.springs.potential(configuration)
 
     def energies(self) -> dict[str, Form]:
         """Kinetic energy, potential energy (elastic, of the joints' springs too), the potential of
@@ -173,12 +173,16 @@ class RodMotion(Motion):
 
     # --- forces ----------------------------------------------------------------------------------
     @cached_property
-    def _present_forces(self) -> SolvedForces:
-        return SolvedForces(self)
+    def _present_forces(self) -> tuple[Accelerations, PresentForces]:
+        """The accelerations and multipliers of the present state, and its forces."""
+        found, multiplier = Function(self.space, name="acceleration"), None
+        if self.constraint is not None:
+            multiplier = Function(self.constraint.space, name="multiplier")
+        return Accelerations(self, found, multiplier), PresentForces(self, found, multiplier)
 
     @cached_property
-    def _forces_of_step(self) -> StepForces:
-        return StepForces(self)
+    def _forces_of_step(self) -> PresentForces:
+        return PresentForces(self, self.acceleration, self.multiplier)
 
     def accelerated(self, belong: Callable[[], bool]) -> None:
         self._forces_of_step.belong = belong
@@ -191,8 +195,9 @@ class RodMotion(Motion):
         self.prepare()
         if self.step_forces is not None and self.step_forces.belong():
             return self.step_forces
-        self._present_forces.accelerations.solve()
-        return self._present_forces
+        accelerations, forces = self._present_forces
+        accelerations.solve()
+        return forces
 
     def held_by(self, values: np.ndarray, hold: Hold) -> tuple[np.ndarray, np.ndarray]:
         """Moment and force (3 each, in space) of a held node, from the values at the owned nodes."""
@@ -250,6 +255,9 @@ class RodMotion(Motion):
         """Elastic energy per length, as of the last :meth:`refresh_output`."""
         return self._output.energy
 
+    def drawn_beams(self) -> tuple:
+        return self.members
+
     def output_coordinates(self) -> Function:
         """The nodes' positions."""
         return self.position
@@ -268,6 +276,7 @@ class RodMotion(Motion):
         }
 
     def check_start(self) -> None:
+        self.prepare()
         self._check_finite()
         self.check_configuration()
         self.check_loads()

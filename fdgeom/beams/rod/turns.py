@@ -7,7 +7,7 @@ from mpi4py import MPI
 from ufl.core.expr import Expr
 
 from fdgeom.errors import SolveFailed
-from fdgeom.lie import arrays
+from fdgeom.lie import arrays, quaternion
 from fdgeom.measures import end_values
 from fdgeom.mesh_data import describe
 
@@ -45,7 +45,7 @@ class Turns:
         midpoints of the cells of rods: of the change, and of the state if that is checked.
         """
         old, new = (_relative(f) for f in (before, self.orientation))
-        change = sum(a * b for a, b in zip(old, new, strict=True))
+        change = ufl.dot(old, new)
         return [change, new[0]] if self.soft else [change]
 
     def check(self, before: np.ndarray) -> None:
@@ -99,12 +99,10 @@ def _dots(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.einsum("nk,nk->n", a, b)
 
 
-def _relative(orientation: Function) -> list[Expr]:
+def _relative(orientation: Function) -> Expr:
     """p̄ q for the quaternions p and q of the two ends of a cell."""
     p, q = end_values(orientation, orientation.function_space().mesh())
-    vectors = [ufl.as_vector([f[k] for k in (1, 2, 3)]) for f in (p, q)]
-    turned = p[0] * vectors[1] - q[0] * vectors[0] - ufl.cross(*vectors)
-    return [ufl.dot(p, q), *(turned[k] for k in range(3))]
+    return quaternion.product(quaternion.conjugate(p), q)
 
 
 def _state(place: str, angle: float) -> str:

@@ -37,8 +37,13 @@ def rate(value: Callable[[Expr], Expr]) -> Expr:
     """d value(s)/ds at s = 0: with ``value(s) = f(displaced(g, s * w))`` the derivative of f along
     any expression w, such as a test function or a velocity.
     """
-    s = ufl.variable(Constant(0.0))
-    return replace(expand_derivatives(ufl.diff(value(s), s)), {s: ufl.as_ufl(0.0)})
+    return slope(value, ufl.as_ufl(0.0))
+
+
+def slope(function: Callable[[Expr], Expr], at: Expr) -> Expr:
+    """The derivative of a function of a scalar or vector."""
+    y = ufl.variable(Constant(np.zeros(at.ufl_shape)))
+    return replace(expand_derivatives(ufl.diff(function(y), y)), {y: at})
 
 
 def body_translation(orientation: Expr, displacement: Expr) -> Expr:

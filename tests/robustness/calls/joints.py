@@ -326,7 +326,7 @@ REFUSALS = [
         "at",
         lambda: fg.Assembly(small.two(), fg.Spherical(small.two()[0].at(0.4), small.two()[1].left)),
         ValueError,
-        "the node at 0.4: the mesh of the beam has no node there; the nearest is at 0.5",
+        "at: the mesh of the beam has no node at 0.4; the nearest is at 0.5",
     ),
     (
         "ground",

@@ -167,7 +167,7 @@ REFUSALS = [
             )
         ),
         ValueError,
-        "at: the mesh has no node at 0.3; the nearest is 0.05 away",
+        "at: the mesh of the beam has no node at 0.3; the nearest is at 0.25",
     ),
     (
         "at",
@@ -177,7 +177,7 @@ REFUSALS = [
             )
         ),
         ValueError,
-        "at: the mesh has no node at 2.0; the nearest is 1 away",
+        "at: the mesh of the beam has no node at 2.0; the nearest is at 1",
     ),
     (
         "at",
@@ -190,7 +190,7 @@ REFUSALS = [
             )
         ),
         ValueError,
-        "at must be 'left', 'right', the arc length of a node, or None (all along), not 'tip'",
+        "at must be 'left', 'right' or the arc length of a node, not 'tip'",
     ),
     (
         "damping",
@@ -279,8 +279,8 @@ REFUSALS = [
         lambda: load(potential=lambda self, rod, g, t: rod.place("tip") * g[0][2]).rod,
         ValueError,
         (
-            "loads: the potential of Wind gives no UFL expression: at must be 'left', 'right', the "
-            "arc length of a node, or None (all along), not 'tip'"
+            "loads: the potential of Wind gives no UFL expression: at must be 'left', 'right' or the "
+            "arc length of a node, not 'tip'"
         ),
     ),
     (
