@@ -54,7 +54,10 @@ def test_keys():
     [
         (fg.HamelFieldIntegrator, ("WangAnShi2016", "ChenShi2025")),
         (fg.SHAKE, ("RyckaertCiccottiBerendsen1977", "LeimkuhlerSkeel1994")),
-        (fg.Composition(fg.StormerVerlet, 6, "yoshida"), ("Yoshida1990",)),
+        (
+            fg.Composition(fg.StormerVerlet, 6, "yoshida"),
+            ("Yoshida1990", "HairerLubichWanner2003"),
+        ),
         (fg.Beam, ("ChenShi2025",)),
         (fg.Section, ()),
     ],

@@ -1,6 +1,5 @@
 """Symmetric compositions: high order from a symmetric method of order two."""
 
-import inspect
 from typing import ClassVar
 
 from fdgeom.operations import Flow
@@ -11,6 +10,7 @@ from fdgeom.steppers.composition_schemes import (
     scheme_of,
     weights,
 )
+from fdgeom.steppers.step_flows import completed
 from fdgeom.steppers.stepper import Stepper
 
 
@@ -87,107 +87,46 @@ def Composition(
         "__doc__": f"{stepper_class.__name__} composed to order {order} by the scheme {chosen!r}.",
         "__module__": __name__,
         "order": order,
-        "symmetric": True,
-        "symplectic": stepper_class.symplectic,
-        "conserves": stepper_class.conserves,
-        "cites": PAPERS.get(chosen, ()),  # the composed method is cited when it is made
-        "__signature__": inspect.signature(stepper_class),
-        "_stepper_class": stepper_class,
+        "cites": PAPERS.get(chosen, ()),
+        "_method": stepper_class.__name__,
         "_scheme": chosen,
     }
-    return type(name, (_FlowsComposed if chosen == BLANES_MOAN else _Composed,), traits)
+    composed = _FlowsComposed if chosen == BLANES_MOAN else _Composed
+    return type(name, (composed, stepper_class), traits)
 
 
 class _Composed(Stepper):
-    """A stepper whose step is a sequence of steps of another one."""
+    """The part of a composition before its method in the order of base classes."""
 
-    moves = object  # what the method moves
-    _stepper_class: ClassVar[type[Stepper]]
+    _method: ClassVar[str]
     _scheme: ClassVar[str]
 
-    def __init__(
-        self,
-        system,
-        dt: float,
-        *args,
-        t0: float = 0.0,
-        solver_parameters: dict | None = None,
-        options_prefix: str | None = None,
-        compiled: bool | None = None,
-        **options,
-    ) -> None:
-        self._method_arguments, self._method_options = args, options
-        super().__init__(
-            system, dt, t0=t0, solver_parameters=solver_parameters,
-            options_prefix=options_prefix, compiled=compiled,
-        )  # fmt: skip
-
-    def _form_of(self, system):
-        # The method may move something else, such as the configuration form of a beam.
-        self._inner = self._stepper_class(
-            system,
-            self.dt,
-            *self._method_arguments,
-            t0=self.t,
-            solver_parameters=self._user,
-            options_prefix=self._prefix or None,
-            compiled=False,  # its steps are not taken as such
-            **self._method_options,
-        )
-        return self._inner.system
-
     def _setup(self) -> None:
-        if why := self._inner.uncomposable():
+        super()._setup()
+        if why := self.uncomposable():
             raise ValueError(why)
 
+    def _flows_of_method(self) -> list[Flow]:
+        """The flows of one step of the method, with their clocks."""
+        return completed(super().flows(), self.system)
+
     def flows(self):
-        found, begin = [], 0.0
+        found, begin, flows = [], 0.0, self._flows_of_method()
         for weight in weights(self.order, self._scheme).tolist():
-            found += [flow.scaled(weight, begin) for flow in self._inner.step_flows]
+            found += [flow.scaled(weight, begin) for flow in flows]
             begin += weight
         return found
 
-    def uncompilable(self):
-        return self._inner.uncompilable()
-
-    def underivable(self):
-        return self._inner.underivable()
-
-    def parameters(self):
-        return self._inner.parameters()
-
-    def functions(self):
-        return self._inner.functions()
-
-    # --- before and after steps --------------------------------------------------------------------
-    def remembered(self):
-        return self._inner.remembered()
-
-    def start(self, modified=None):
-        return self._inner.start(modified)
-
-    def started(self, operations):
-        self._inner.started(operations)
-
-    def finish(self):
-        return self._inner.finish()
-
-    def finished(self):
-        self._inner.finished()
-
-    def restored(self):
-        self._inner.restored()
-
 
 class _FlowsComposed(_Composed):
-    """A stepper whose step composes the two flows inside a splitting method."""
+    """A composition of the two flows inside a splitting method."""
 
     def flows(self):
-        pair = _two_flows(self._inner.step_flows)
+        pair = _two_flows(self._flows_of_method())
         if pair is None:
             raise ValueError(
                 f"scheme: {self._scheme!r} needs a method of two flows, half of the first, the second "
-                f"and again half of the first, and {self._stepper_class.__name__} of this "
+                f"and again half of the first, and {self._method} of this "
                 f"{type(self.system).__name__} is not; use scheme='suzuki'"
             )
         # The time passes with the second one.

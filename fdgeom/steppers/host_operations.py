@@ -9,8 +9,7 @@ import numpy as np
 import ufl
 from firedrake import Function
 
-from fdgeom.forms import copy_into
-from fdgeom.operations import Check, Copy, HostOperation, Map, Operation, parts
+from fdgeom.operations import Check, Copy, HostOperation, Map, Operation
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -64,27 +63,6 @@ class PrescribeMotion(HostOperation):
         increment = self.held.increment
         found = any(np.any(f.dat.data_ro) for f in increment.subfunctions)
         return any(increment.comm.allgather(found))
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class GivenAccelerations(HostOperation):
-    """Evaluates the given accelerations, and copies them part by part."""
-
-    held: Any
-    targets: Sequence[Function]
-
-    @property
-    def reads(self) -> list[Function]:
-        return []
-
-    @property
-    def writes(self) -> list[Function]:
-        return [*self.targets, self.held.increment, self.held.v, self.held.a]
-
-    def run(self) -> None:
-        self.held.update()
-        for target, part in zip(self.targets, parts(self.held.a), strict=True):
-            copy_into(target, part)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

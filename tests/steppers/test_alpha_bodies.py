@@ -188,7 +188,7 @@ def test_multiplier_from_the_first_step(start):
         if start == "acceleration":
             stepper = GA(heavy_top(), dt, fg.hamel_alpha(0.8))
             top = stepper.system
-            stepper._accelerations.solve_jerk()
+            stepper._perform(stepper._accelerations.jerk_operations())
             top.algorithmic.dat.data[...] += (
                 stepper.scheme.shift * dt * stepper._accelerations.jerk.dat.data_ro
             )

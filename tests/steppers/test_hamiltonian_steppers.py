@@ -248,7 +248,7 @@ def test_field_with_the_gradient_as_an_unknown(cls):
     ("make", "error", "message"),
     [
         (lambda: V(mixed(), 0.1), ValueError, "system: StormerVerlet is explicit and needs a sep"),
-        (lambda: fg.Composition(V, 8)(mixed(), 0.1), ValueError, "system: StormerVerlet is expli"),
+        (lambda: fg.Composition(V, 8)(mixed(), 0.1), ValueError, "system: StormerVerletOrder8 is"),
         (lambda: V(double_pendulum(), 0.1), ValueError, "system: StormerVerlet is explicit and n"),
         (lambda: V(small_systems.pendulum(), 0.1), TypeError, "system: StormerVerlet needs a Ham"),
         (lambda: E(small_systems.rigid_body()[0], 0.1), TypeError, "system: SymplecticEuler need"),

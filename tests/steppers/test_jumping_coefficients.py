@@ -20,13 +20,13 @@ def spring(method, dt, k, force=0.0):
     stepper = method(system, dt)
     start = stepper._accelerations
     start.counted = 0
-    solve = start.solve
+    find = start.find
 
     def counting():
         start.counted += 1
-        solve()
+        find()
 
-    start.solve = counting
+    start.find = counting
     return stepper, q, v
 
 

@@ -4,12 +4,11 @@ from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
-from firedrake import Constant, Form, Function, FunctionSpace, TestFunction, derivative
+from firedrake import Constant, Function, FunctionSpace, TestFunction, derivative
 
-from fdgeom.execution import HeldSNES, defaults
 from fdgeom.forms import is_affine, is_zero, simplify
-from fdgeom.operations import ConvergenceTest, GivenValues, Operation, solve_operations
-from fdgeom.steppers.alpha.two_accelerations import TwoAccelerations
+from fdgeom.operations import Operation, Prescribed, Solve
+from fdgeom.steppers.alpha.two_accelerations import TwoAccelerations, of_everything
 from fdgeom.validation import number
 
 _INSTEAD = "the order would be two; use HermiteSimpson, of order four for any system"
@@ -131,36 +130,22 @@ class FourthOrderAlpha(TwoAccelerations):
         """M⁻¹K a at the present time."""
         return Function(self.system.space, name="bend")
 
+    def after_accelerations(self):
+        return self._bend
+
     @cached_property
-    def _bend(self) -> HeldSNES:
-        """The solve for the field M⁻¹K a of the first step."""
-        residual, b = self._bend_residual, self._b
-        return HeldSNES(
-            residual,
-            b,
-            essential=self._bend_given,
-            options=defaults(residual, b, local=False),
-            converged=ConvergenceTest(),
-            reuse_matrix=True,
+    def _bend(self) -> list[Operation]:
+        """The solve for M⁻¹K a."""
+        system, test = self.system, TestFunction(self.system.space)
+        dofs = [] if system.held is None else system.held.dofs
+        solve = Solve(
+            work=system.inertia(test, self._b) - self._stiffness(test, system.acceleration),
+            unknown=self._b,
+            prescribed=[Prescribed(d, part=k) for k, d in enumerate(dofs)],
+            numerics=of_everything,
             name="M⁻¹K a",
         )
-
-    @cached_property
-    def _bend_residual(self) -> Form:
-        system, test = self.system, TestFunction(self.system.space)
-        return simplify(system.inertia(test, self._b) - self._stiffness(test, system.acceleration))
-
-    @cached_property
-    def _bend_given(self) -> list[GivenValues]:
-        dofs = [] if self.system.held is None else self.system.held.dofs
-        return [GivenValues(k, d) for k, d in enumerate(dofs)]
-
-    @cached_property
-    def _bend_operations(self) -> list[Operation]:
-        return solve_operations(self._bend_residual, self._b, self._bend_given, self._bend.solve)
-
-    def after_accelerations(self):
-        return self._bend_operations
+        return [solve]
 
     def parameters(self):
         return {"kappa": self.kappa}

@@ -8,9 +8,17 @@ from ufl.core.expr import Expr
 
 from fdgeom.execution import Numerics, defaults
 from fdgeom.forms import flatten
-from fdgeom.operations import ConvergenceTest, Flow, Prescribed, Solve, parts, with_assignments
+from fdgeom.operations import (
+    ConvergenceTest,
+    Copy,
+    Flow,
+    Performed,
+    Prescribed,
+    Solve,
+    parts,
+    with_assignments,
+)
 from fdgeom.steppers.alpha.motion_stepper import MotionStepper
-from fdgeom.steppers.host_operations import GivenAccelerations
 from fdgeom.systems.motion.second_order import SecondOrderSystem
 
 Pair = tuple[Expr, Expr]
@@ -46,7 +54,7 @@ class TwoAccelerations(MotionStepper):
             guess=first,
             prescribed=[Prescribed(d, given[k], k) for k, d in enumerate(dofs)],
             options=self.solve_options(),
-            numerics=_of_everything,
+            numerics=of_everything,
             name="the accelerations",
             **timed,
         )
@@ -63,13 +71,13 @@ class TwoAccelerations(MotionStepper):
             ],
         )
         if self._moves:
+            clock, given_values = self.system.clocks, []
             # Of the middle and of the end of the step.
-            clock, parts = self.system.clocks, (given[:n], given[n:])
-            evaluations = [
-                GivenAccelerations(held=held, targets=targets, clock=clock, at=at)
-                for at, targets in zip((0.5, 1.0), parts, strict=True)
-            ]
-            operations = [*evaluations, *operations, held.putting(clock=clock)]
+            for at, targets in ((0.5, given[:n]), (1.0, given[n:])):
+                given_values.append(Performed(do=held.update, operations=[], clock=clock, at=at))
+                pairs = zip(parts(held.a), targets, strict=True)
+                given_values += [Copy(source=a, target=target) for a, target in pairs]
+            operations = [*given_values, *operations, held.putting(clock=clock)]
         return [Flow(operations)]
 
     def underivable(self):
@@ -119,5 +127,6 @@ class TwoAccelerations(MotionStepper):
         return held is not None and held.varies
 
 
-def _of_everything(residual: Form, unknown: Function) -> Numerics:
+def of_everything(residual: Form, unknown: Function) -> Numerics:
+    """Coupled equations, whose matrix is factorised again only if it changes."""
     return Numerics(defaults(residual, unknown, local=False), ConvergenceTest(), reuse_matrix=True)

@@ -97,7 +97,8 @@ class EnergyMomentum(Stepper):
             self.system,
             self._increment,
             self._dt_of_step,
-            lambda: self.steps > 0 and self._known.holds(),
+            # The last increment of a composition is that of a substep.
+            lambda: self.order == 2 and self.steps > 0 and self._known.holds(),
         )
 
     def flows(self):

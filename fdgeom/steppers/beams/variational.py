@@ -1,5 +1,6 @@
 """The variational integrator for beams: explicit symplectic steps that conserve both momenta."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import ufl
@@ -8,6 +9,7 @@ from ufl.algorithms import extract_coefficients
 from ufl.core.expr import Expr
 
 from fdgeom.beams.rod.inertia import NodalInertia
+from fdgeom.beams.rod.numerics import exact_numerics
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.variation import body_translation
 from fdgeom.data import Snapshot, key
@@ -24,8 +26,8 @@ from fdgeom.operations import (
     Solve,
     with_assignments,
 )
-from fdgeom.steppers.beams.joined import Joined, JoinedNodes, joined_solve
 from fdgeom.steppers.stepper import Stepper
+from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
 SOLVES = ("momentum", "increment", "velocity")
 
@@ -181,21 +183,15 @@ class VariationalIntegrator(Stepper):
         def before(D: Expr) -> Expr:
             return self._before(D, dot(self._inertia.matrix, D) / dt)
 
-        return joined_solve(
+        return self._joined_solve(
             "increment",
-            Joined(
-                gap=lambda D: before(D) - self._momentum,
-                condition=lambda D, nu: system.constraint.value(
-                    nu, self._group.retract(system.configuration, D)
-                ),
-                at_joints=lambda D, impulse: {self._momentum: before(D)},
-                moved=self._moved,
-                before=before,
-                changed=system.position,
-            ),
-            self._nodes,
             dt,
-            self.solve_options("increment", SOLVES),
+            gap=lambda D: before(D) - self._momentum,
+            condition=lambda D, nu: system.constraint.value(
+                nu, self._group.retract(system.configuration, D)
+            ),
+            after=lambda D, impulse: self._moved(D, before(D)),
+            changed=system.position,
         )
 
     def _make_projection(self) -> Flow:
@@ -206,25 +202,45 @@ class VariationalIntegrator(Stepper):
             velocity = self._in_space(dot(self._inertia.inverse, momentum))
             return system.constraint.slope(nu, velocity, system.configuration)
 
-        return joined_solve(
+        return self._joined_solve(
             "velocity",
-            Joined(
-                gap=lambda momentum: momentum - self._momentum,
-                condition=rate,
-                at_joints=lambda momentum, impulse: {
-                    self._momentum: momentum,
-                    system.multiplier: 2 / dt * impulse,
-                },
-                changed=self._momentum,
-            ),
-            self._nodes,
             dt,
-            self.solve_options("velocity", SOLVES),
+            gap=lambda momentum: momentum - self._momentum,
+            condition=rate,
+            after=lambda momentum, impulse: {
+                self._momentum: momentum,
+                system.multiplier: 2 / dt * impulse,
+            },
+            changed=self._momentum,
         )
 
-    @property
-    def _nodes(self) -> JoinedNodes:
-        return JoinedNodes(self.system, self._inertia.at_nodes, self._in_space)
+    def _joined_solve(
+        self, name: str, dt: Constant, *, gap: Callable, condition: Callable, after: Callable,
+        changed: Function,
+    ) -> Flow:  # fmt: skip
+        """The solve of ``gap(u)`` = impulses of joints + half the kick of their springs for all nodes,
+        with ``condition(u, nu)`` of the joints; ``after(u, impulse)`` are assignments.
+        """
+        system, unknown = self.system, NodalUnknown(self.system)
+        u, impulse, g = unknown.vector, unknown.multiplier, system.configuration
+        virtual = self._in_space(unknown.test)
+        residual = self._inertia.at_nodes(dot(gap(u), unknown.test))
+        residual += system.constraint.slope(impulse, virtual, g)
+        residual += 0.5 * dt * system.spring_work(g, system.v, virtual)
+        residual += condition(u, unknown.nu)
+        solve = Solve(
+            work=residual,
+            unknown=unknown.function,
+            guess=Function(unknown.function.function_space(), name="zero"),
+            prescribed=unknown.prescribed,
+            dt=dt,
+            clock=system.clocks,
+            at=0.5,
+            options=self.solve_options(name, SOLVES),
+            numerics=lambda residual, function: exact_numerics(changed),
+            name=name,
+        )
+        return Flow(with_assignments(solve, [after(u, impulse)]))
 
     def _before(self, increment, impulse):
         """dcay(-D)⁻ᵀ of an impulse."""

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import cached_property
 
 import numpy as np
 from firedrake import Constant, Form, Function, FunctionSpace, derivative
@@ -12,9 +13,9 @@ from ufl.core.expr import Expr
 
 from fdgeom.data import fields
 from fdgeom.errors import CannotCompile, NoCompiler, SolveFailed
-from fdgeom.execution import HeldSNES, banded, defaults, saddle_defaults
+from fdgeom.execution import HeldSNES, Run, banded, defaults, perform, saddle_defaults
 from fdgeom.execution.compiled_or_petsc import Fallbacks
-from fdgeom.forms import copy_into, is_affine, simplify
+from fdgeom.forms import is_affine, simplify
 from fdgeom.operations import ConvergenceTest, Map, Operation, parts, solve_operations
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
@@ -33,7 +34,7 @@ class Accelerations:
     """
 
     # The results are in `acceleration` and `multiplier`, by default those of the motion; `jerk` is
-    # v̈ after `solve_jerk`. If `compiled`, equations of chains are solved in compiled code where
+    # v̈ after `jerk_operations`. If `compiled`, equations of chains are solved in compiled code where
     # possible: `why_not_compiled` is the reason if not, `fallbacks` counts compiled solves that
     # failed.
     def __init__(
@@ -50,9 +51,7 @@ class Accelerations:
         self.why_not_compiled: str | None = None
         self.fallbacks = Fallbacks(motion.mesh.comm, "an acceleration", required=False)
         self._linear: LinearSolve | None = None
-        self._problems: dict[str, tuple[NodalUnknown, Form]] = {}
-        self._solvers: dict[str, HeldSNES] = {}
-        self._twice = _Twice()
+        self._runs: dict[Operation, Run] = {}
         self.jerk = Function(motion.space, name="jerk")
         self._change = Function(motion.space, name="change")
 
@@ -60,47 +59,60 @@ class Accelerations:
         """Set v̇ and λ from the configuration and the velocity, at the motion's time;
         ``ValueError`` if the mass is singular or Newton's iteration does not converge.
         """
-        held = self._motion.held
-        if held is not None:
-            held.update()
-        unknown, _ = self._problem(self._balance)
-        unknown.hold(held and held.a)
-        if not self._solve_compiled():
-            singular = "the acceleration: a matrix that is singular without exchanges of rows"
-            failed = self._linear is not None
-            with self.fallbacks.through_petsc(singular) if failed else nullcontext():
-                _, solver = self._solve("the acceleration", self._balance)
-                # At rest there is nothing to solve, or round-off alone.
-                if not solver.snes.getIterationNumber() or not self._twice.reduced:
-                    with _explained():
-                        _check_regular(solver)
-        unknown.copy_into(self._acceleration, self._multiplier)
+        perform(self._operations, self._runs)
 
-    def solve_jerk(self) -> None:
-        """Set :attr:`jerk` from the state with its acceleration and multiplier; ``ValueError`` if
-        it has no meaning for the motion.
+    @cached_property
+    def _operations(self) -> list[Operation]:
+        return self.operations()
+
+    def operations(self) -> list[Operation]:
+        """:meth:`solve` as operations."""
+        return self._for_acceleration.operations(self.find, self._acceleration, self._multiplier)
+
+    def jerk_operations(self) -> list[Operation]:
+        """The operations that set :attr:`jerk` from the state with its acceleration and multiplier;
+        ``ValueError`` if it has no meaning for the motion.
         """
         if "jerk" not in self._motion.can:
             raise ValueError(
                 "start must be 'default' for beams; a consistent start needs the rate of the "
                 "acceleration, which the stiff directions of a beam make huge"
             )
-        unknown, _ = self._solve("the rate of the acceleration", self._rate)
-        unknown.copy_into(self.jerk)
+        equations = _Equations("the rate of the acceleration", self._motion, self._rate)
+        return equations.operations(equations.solve, self.jerk)
 
-    def solve_normal(self, change: Function) -> None:
-        """Replace a change of the velocity by its part M⁻¹Bᵀ(B M⁻¹Bᵀ)⁻¹B normal to the conditions."""
-        copy_into(self._change, change)
-        # Once: the change may be round-off of the velocity, which no second step makes smaller.
-        unknown, _ = self._solve("the velocity at the start", self._normal, refined=False)
-        unknown.copy_into(change)
+    def normal_operations(self, change: Function) -> list[Operation]:
+        """The operations that replace a change of the velocity by its part M⁻¹Bᵀ(B M⁻¹Bᵀ)⁻¹B normal
+        to the conditions.
+        """
+        equations = self._for_normal
+        copied = zip(parts(self._change), parts(change), strict=True)
+        solved = equations.operations(equations.solve, change)
+        return [*(Map(values={c: f}) for c, f in copied), *solved]
+
+    def find(self) -> None:
+        """Find the unknown of :meth:`operations`."""
+        held, equations = self._motion.held, self._for_acceleration
+        if held is not None:
+            held.update()
+        equations.unknown.hold(held and held.a)
+        if self._solve_compiled():
+            return
+        singular = "the acceleration: a matrix that is singular without exchanges of rows"
+        failed = self._linear is not None
+        with self.fallbacks.through_petsc(singular) if failed else nullcontext():
+            equations.solve()
+            # At rest there is nothing to solve, or round-off alone.
+            if not equations.solver.snes.getIterationNumber() or not equations.ends.reduced:
+                with _explained():
+                    _check_regular(equations.solver)
 
     def _solve_compiled(self) -> bool:
         """Solve for the acceleration in compiled code; False if that fails."""
         if not self._on_chain:
             return False
         if self._linear is None:
-            unknown, residual = self._problem(self._balance)
+            residual, unknown = self._for_acceleration.residual, self._for_acceleration.unknown
             try:
                 self._linear = LinearSolve(residual, unknown.function, unknown.essential)
             except (CannotCompile, NoCompiler) as error:
@@ -109,80 +121,17 @@ class Accelerations:
         # A failure there is repeated through PETSc, which gives the reason.
         return self._linear.solve()
 
-    def _problem(self, equations: Callable) -> tuple[NodalUnknown, Form]:
-        """The unknown and the residual of some equations, made once."""
-        name = equations.__name__
-        if name not in self._problems:
-            u = NodalUnknown(self._motion, "found")
-            self._problems[name] = u, simplify(equations(u.vector, u.multiplier, u.test, u.nu))
-        return self._problems[name]
-
-    # --- for derivatives -------------------------------------------------------------------------
-    def operations(self) -> list[Operation]:
-        """:meth:`solve` as operations."""
-        return self._operations(self.solve, self._balance, self._acceleration, self._multiplier)
-
-    def jerk_operations(self) -> list[Operation]:
-        """:meth:`solve_jerk` as operations."""
-        return self._operations(self.solve_jerk, self._rate, self.jerk)
-
-    def normal_operations(self, change: Function) -> list[Operation]:
-        """:meth:`solve_normal` as operations."""
-        copied = zip(parts(self._change), parts(change), strict=True)
-        solved = self._operations(lambda: self.solve_normal(change), self._normal, change)
-        return [*(Map(values={c: f}) for c, f in copied), *solved]
-
-    def _operations(
-        self,
-        solve: Callable[[], None],
-        equations: Callable,
-        vector: Function,
-        multiplier: Function | None = None,
-    ) -> list[Operation]:
-        unknown, residual = self._problem(equations)
-        maps = [Map(values={f: p}) for f, p in zip(parts(vector), unknown.parts, strict=True)]
-        if multiplier is not None:
-            maps.append(Map(values={multiplier: unknown.multiplier_part}))
-        return [*solve_operations(residual, unknown.function, unknown.essential, solve), *maps]
-
-    def _solve(
-        self, name: str, equations: Callable, *, refined: bool = True
-    ) -> tuple[NodalUnknown, HeldSNES]:
-        """Solve from zero; ``refined``: linear equations by two of Newton's steps."""
-        if name not in self._solvers:
-            self._solvers[name] = self._make(name, equations, refined)
-        unknown, solver = self._problem(equations)[0], self._solvers[name]
-        for field in fields(unknown.function):
-            field.array[...] = 0.0
-            field.written(ghosts_too=True)
-        with _explained():
-            solver.solve()
-        return unknown, solver
-
-    def _make(self, name: str, equations: Callable, refined: bool) -> HeldSNES:
-        unknown, residual = self._problem(equations)
-        function = unknown.function
-        if unknown.multiplier is None or unknown.is_joined:
-            options = defaults(residual, function, local=False)
-            # In the order of the nodes no multiplier comes before what it acts on.
-            options |= banded(function.comm) if unknown.is_joined else {}
-        else:
-            options = saddle_defaults(residual, function)
-        if refined and is_affine(residual, function):
-            options |= {"snes_type": "newtonls", "snes_linesearch_type": "basic"}
-            ends = self._twice
-        else:
-            ends = ConvergenceTest()
-        return HeldSNES(
-            residual,
-            function,
-            essential=unknown.essential,
-            options=options,
-            converged=ends,
-            name=name,
-        )
-
     # --- the equations -----------------------------------------------------------------------------
+    @cached_property
+    def _for_acceleration(self) -> "_Equations":
+        return _Equations("the acceleration", self._motion, self._balance)
+
+    @cached_property
+    def _for_normal(self) -> "_Equations":
+        # Once: the change may be round-off of the velocity, which no second step makes smaller.
+        name = "the velocity at the start"
+        return _Equations(name, self._motion, self._normal, refined=False)
+
     def _balance(self, a: Expr, multiplier: Expr | None, test: Expr, nu: Expr | None) -> Form:
         motion, condition = self._motion, self._motion.constraint
         form = motion.balance(motion.configuration, motion.v, a, motion.time, test)
@@ -224,6 +173,59 @@ class Accelerations:
             + condition.slope(multiplier, test)
             + condition.slope(nu, change - self._change)
         )
+
+
+class _Equations:
+    """Equations for a vector and the multipliers of a motion, solved from zero."""
+
+    # `refined`: linear equations by two of Newton's steps.
+    def __init__(
+        self, name: str, motion: Motion, equations: Callable[..., Form], *, refined: bool = True
+    ) -> None:
+        self.unknown = u = NodalUnknown(motion, "found")
+        self.residual = simplify(equations(u.vector, u.multiplier, u.test, u.nu))
+        self._name, self._refined, self.ends = name, refined, _Twice()
+
+    @cached_property
+    def solver(self) -> HeldSNES:
+        """The SNES."""
+        unknown, residual, function = self.unknown, self.residual, self.unknown.function
+        if unknown.multiplier is None or unknown.is_joined:
+            options = defaults(residual, function, local=False)
+            # In the order of the nodes no multiplier comes before what it acts on.
+            options |= banded(function.comm) if unknown.is_joined else {}
+        else:
+            options = saddle_defaults(residual, function)
+        twice = self._refined and is_affine(residual, function)
+        if twice:
+            options |= {"snes_type": "newtonls", "snes_linesearch_type": "basic"}
+        return HeldSNES(
+            residual,
+            function,
+            essential=unknown.essential,
+            options=options,
+            converged=self.ends if twice else ConvergenceTest(),
+            name=self._name,
+        )
+
+    def solve(self) -> None:
+        """Solve from zero."""
+        for field in fields(self.unknown.function):
+            field.array[...] = 0.0
+            field.written(ghosts_too=True)
+        with _explained():
+            self.solver.solve()
+
+    def operations(
+        self, find: Callable[[], None], vector: Function, multiplier: Function | None = None
+    ) -> list[Operation]:
+        """The operations that find the unknown by a function, and copy its parts."""
+        u = self.unknown
+        copies = dict(zip(parts(vector), u.parts, strict=True))
+        if multiplier is not None:
+            copies[multiplier] = u.multiplier_part
+        solved = solve_operations(self.residual, u.function, u.essential, find)
+        return [*solved, *(Map(values={f: part}) for f, part in copies.items())]
 
 
 class LinearSolve:

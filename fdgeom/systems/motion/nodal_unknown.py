@@ -9,7 +9,7 @@ from firedrake import Function, TestFunction, TestFunctions, VectorFunctionSpace
 from ufl.core.expr import Expr
 
 from fdgeom.data import Field, fields
-from fdgeom.forms import copy_into, flatten
+from fdgeom.forms import flatten
 from fdgeom.operations import GivenValues, Prescribed, parts
 from fdgeom.systems.motion.motion import Motion
 
@@ -41,11 +41,6 @@ class NodalUnknown:
             self.function = Function(whole, name=name)
             self.vector, self.multiplier = split(self.function)
             self.test, self.nu = TestFunctions(whole)
-        if len(self.function.function_space()) == 1:
-            self.field = Field(self.function)
-            values = self.field.array.reshape(-1, self.field.block)
-            size = _size(space.value_shape)
-            self.vectors, self.multipliers = values[:, :size], values[:, size:]
         self._fields: dict[Function, tuple[Field, ...]] = {}
         self._held = [] if motion.held is None else motion.held.dofs
         self._given = [GivenValues(k, self._number(dofs)) for k, dofs in enumerate(self._held)]
@@ -81,19 +76,6 @@ class NodalUnknown:
         found = [Prescribed(g.dofs, own[g.part], g.part) for g in self._given]
         idle = self.essential[len(self._given) :]
         return [*found, *(Prescribed(e.dofs, part=e.part) for e in idle)]
-
-    def copy_into(self, vector: Function, multiplier: Function | None = None) -> None:
-        """Put the values of the vector, and those of the multiplier, into functions."""
-        targets = [vector, *([] if multiplier is None else [multiplier])]
-        if not self.is_joined:
-            parts = [part for target in targets for part in target.subfunctions]
-            for to, origin in zip(parts, self.function.subfunctions, strict=False):
-                copy_into(to, origin)
-            return
-        self.field.update_ghosts()
-        for to, values in zip(targets, (self.vectors, self.multipliers), strict=False):
-            array = to.dat.data_wo_with_halos
-            array[...] = values.reshape(array.shape)
 
     # --- for assignments -------------------------------------------------------------------------
     @property
