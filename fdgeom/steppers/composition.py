@@ -108,7 +108,7 @@ class _Composed(Stepper):
 
     def _flows_of_method(self) -> list[Flow]:
         """The flows of one step of the method, with their clocks."""
-        return completed(super().flows(), self.system)
+        return completed(super().flows(), self.system)  # type: ignore[safe-super]
 
     def flows(self):
         found, begin, flows = [], 0.0, self._flows_of_method()
