@@ -68,12 +68,15 @@ class MotionStepper(Stepper):
         self.started(found)
 
     def _given(self) -> list:
-        """The coefficients that a user may change."""
+        """The coefficients of the accelerations that a user may change."""
         in_time = {key(f) for f in self.system.given_in_time()}
+        moved = self.system.moving()
         return [
             c
-            for c in self.system.coefficients()
-            if dependent_of(c) is None and not (isinstance(c, Function) and key(c) in in_time)
+            for c in self._accelerations.coefficients()
+            if id(c) not in moved
+            and dependent_of(c) is None
+            and not (isinstance(c, Function) and key(c) in in_time)
         ]
 
     @property

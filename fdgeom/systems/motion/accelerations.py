@@ -17,6 +17,7 @@ from fdgeom.execution import HeldSNES, Run, banded, defaults, perform, saddle_de
 from fdgeom.execution.compiled_or_petsc import Fallbacks
 from fdgeom.forms import is_affine, simplify
 from fdgeom.operations import ConvergenceTest, Map, Operation, parts, solve_operations
+from fdgeom.operations.dependent import read_in
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
@@ -89,6 +90,12 @@ class Accelerations:
         copied = zip(parts(self._change), parts(change), strict=True)
         solved = equations.operations(equations.solve, change)
         return [*(Map(values={c: f}) for c, f in copied), *solved]
+
+    def coefficients(self) -> list[Function | Constant]:
+        """The Functions and Constants that the acceleration depends on; see `read_in`."""
+        held, equations = self._motion.held, self._for_acceleration
+        found = read_in(equations.residual, *(() if held is None else held.expressions()))
+        return [c for c in found if c is not equations.unknown.function]
 
     def find(self) -> None:
         """Find the unknown of :meth:`operations`."""
