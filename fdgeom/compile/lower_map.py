@@ -13,7 +13,6 @@ from firedrake import (
     Form,
     Function,
     FunctionSpace,
-    TestFunction,
     assemble,
     derivative,
     dx,
@@ -36,7 +35,7 @@ from fdgeom.compile.lower import (
 from fdgeom.compile.map_layout import Nodes
 from fdgeom.compile.terms import Term, degree_of, terms_of, with_integrand
 from fdgeom.errors import CannotCompile
-from fdgeom.forms import is_affine, is_real, is_zero, simplify
+from fdgeom.forms import is_affine, is_real, simplify, slope_by
 from fdgeom.operations import Assemble, Check, Map, Operation, Solve
 
 # Round-off of the tabulation of functions at nodes.
@@ -200,10 +199,10 @@ class MapLowering(Lowering):
         made = MapProgram(op, False, nodes=cell.nodes)
         p = made.place
         for f in numbers:
-            residual = simplify(derivative(cells, f, TestFunction(f.function_space())))
+            residual = slope_by(cells, f)
             target, adds = self.layout.summands(op.by[f], cell.kind), op.by[f] in op.adds
             slopes = [p.zero] * target.size
-            if not is_zero(residual):
+            if residual is not None:
                 kernel = cell_kernels(residual, f"sums{len(made.sums)}")[0]
                 slopes = made.add(kernel, target.size)
             if adds:
@@ -246,8 +245,8 @@ class MapLowering(Lowering):
     def _sums(self, made: MapProgram, cells: Form | None, f: Function) -> list[int]:
         """What cells give to the derivatives by a Function; those by parts at other nodes are zero here."""
         parts = self.layout.parts_of(f)
-        residual = simplify(derivative(cells, f, TestFunction(f.function_space())))
-        kernels = {} if is_zero(residual) else cell_kernels(residual, f"sums{len(made.sums)}")
+        residual = slope_by(cells, f)
+        kernels = {} if residual is None else cell_kernels(residual, f"sums{len(made.sums)}")
         found = []
         for number, part in enumerate(parts):
             here = number in kernels and part.nodes == made.nodes
@@ -281,7 +280,7 @@ class MapLowering(Lowering):
             raise CannotCompile(f"this term couples the unknowns of neighbouring nodes: {term}")
         if op.prescribed:
             raise CannotCompile(f"{name_of(op)} has prescribed values in cells")
-        residual = simplify(derivative(op.work, op.test, TestFunction(space)))
+        residual = slope_by(op.work, op.test)
         (unknown,), (guess,) = (self.layout.parts_of(f) for f in (op.unknown, start_of(op)))
         made = CellProgram(
             op=op, unknown=unknown, guess=guess,

@@ -5,7 +5,7 @@ from functools import cached_property, partial, singledispatch
 
 import numpy as np
 import ufl
-from firedrake import Form, Function, FunctionSpace, TestFunction, TrialFunction, derivative
+from firedrake import Form, Function, FunctionSpace, TrialFunction, derivative
 from firedrake.assemble import get_assembler
 from mpi4py import MPI
 from petsc4py import PETSc
@@ -177,10 +177,8 @@ class _LinearSolve:
 
     def __init__(self, op: Solve) -> None:
         self._op, space = op, op.unknown.function_space()
-        residual = simplify(derivative(op.work, op.test, TestFunction(op.test.function_space())))
-        self._assembly = MatrixAssembly(
-            simplify(derivative(residual, op.unknown, TrialFunction(space))), "aij"
-        )
+        matrix = derivative(slope_by(op.work, op.test), op.unknown, TrialFunction(space))
+        self._assembly = MatrixAssembly(simplify(matrix), "aij")
         self._rows = EssentialRows(op.unknown, self._assembly.matrix, op.prescribed)
         self._ksp = PETSc.KSP().create(comm=space.comm)
         self._ksp.setType("preonly")
