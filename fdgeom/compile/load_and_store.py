@@ -74,11 +74,12 @@ class Fields:
         library.fdgeom_load(*self._in)
         for part in self._summands:
             self._layout.array(part)[:] = 0.0
-        versions = [dat.dat_version for dat, _ in self._quiet]
-        if versions != self._versions:
-            for _, copies in self._quiet:
-                library.fdgeom_load(*copies)
-            self._versions = versions
+        if self._quiet:
+            versions = [dat.dat_version for dat, _ in self._quiet]
+            if versions != self._versions:
+                for _, copies in self._quiet:
+                    library.fdgeom_load(*copies)
+                self._versions = versions
 
     def store(self) -> None:
         """Fields to Functions."""

@@ -131,6 +131,9 @@ class Unit:
                 raise CannotCompile("a coefficient is a function of the time")
             (self.at,) = times
         self._library: ctypes.CDLL | None = None
+        # The steps done and the failed call. Made once: a call takes as long as a step of a small system.
+        self._results = ctypes.c_long(0), ctypes.c_int(-1)
+        self._to_results = tuple(map(ctypes.byref, self._results))
         self._plans: dict[Hashable, tuple[Run, list]] = {}
         self.reports = array_of(Report, [])
         #: Whether several steps are run while a block of places is in the cache, with equal results.
@@ -390,13 +393,13 @@ class Unit:
         # begin; back: from the last to the first row. blocked: several steps at a time while a block of
         # places is in the cache, with equal results; after a failure only the reason is valid then.
         # run: of some calls alone (`calls_from`).
-        library, done, failed = self.library, ctypes.c_long(0), ctypes.c_int(-1)
+        library, (done, failed) = self.library, self._results
         run = run or self._run
         run.time, run.dt, run.elapsed = t, dt, elapsed
+        done.value, failed.value = 0, -1
         reason = library.fdgeom_advance(
-            ctypes.byref(run), first, steps, back, blocked and self.blocks,
-            ctypes.byref(done), ctypes.byref(failed),
-        )  # fmt: skip
+            ctypes.byref(run), first, steps, back, blocked and self.blocks, *self._to_results
+        )
         call = failed.value
         if reason and self._ghosts is not None:
             every = [c for c in self.layout.comm.allgather(call) if c >= 0]

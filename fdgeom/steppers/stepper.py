@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 # Where signs must not change, so many compiled steps go by between two looks at them.
 _LOOKS = 8
+_SILENT = nullcontext()
 
 # Steppers of each kind of system, the most special kind first; names need no import.
 _STEPPERS_OF = {
@@ -257,8 +258,8 @@ class Stepper(OffTape, Method, Restart, NotCopied):
         """Take steps, whether pyadjoint records or not."""
         last = self.steps + steps
         # Solvers are made when they are first needed.
-        saying = nullcontext() if self.steps else self._compiling()
-        with saying, delayed(self.system.mesh.comm, INT) as signals:
+        saying = _SILENT if self.steps else self._compiling()
+        with saying, delayed(self.system.comm, INT) as signals:
             with shielded():
                 self.system.prepare()
             self._start()
