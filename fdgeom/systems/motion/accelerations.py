@@ -79,16 +79,14 @@ class Accelerations:
                 "start must be 'default' for beams; a consistent start needs the rate of the "
                 "acceleration, which the stiff directions of a beam make huge"
             )
-        equations = _Equations("the rate of the acceleration", self._motion, self._rate)
-        return equations.operations(equations.solve, self.jerk)
+        return self._for_jerk.operations(self._for_jerk.solve, self.jerk)
 
     def normal_operations(self, change: Function) -> list[Operation]:
         """The operations that replace a change of the velocity by its part M⁻¹Bᵀ(B M⁻¹Bᵀ)⁻¹B normal
         to the conditions.
         """
-        equations = self._for_normal
         copied = zip(parts(self._change), parts(change), strict=True)
-        solved = equations.operations(equations.solve, change)
+        solved = self._for_normal.operations(self._for_normal.solve, change)
         return [*(Map(values={c: f}) for c, f in copied), *solved]
 
     def coefficients(self) -> list[Function | Constant]:
@@ -132,6 +130,10 @@ class Accelerations:
     @cached_property
     def _for_acceleration(self) -> "_Equations":
         return _Equations("the acceleration", self._motion, self._balance)
+
+    @cached_property
+    def _for_jerk(self) -> "_Equations":
+        return _Equations("the rate of the acceleration", self._motion, self._rate)
 
     @cached_property
     def _for_normal(self) -> "_Equations":
