@@ -70,13 +70,10 @@ class MotionStepper(Stepper):
     def _given(self) -> list:
         """The coefficients of the accelerations that a user may change."""
         in_time = {key(f) for f in self.system.given_in_time()}
-        moved = self.system.moving()
         return [
             c
             for c in self._accelerations.coefficients()
-            if id(c) not in moved
-            and dependent_of(c) is None
-            and not (isinstance(c, Function) and key(c) in in_time)
+            if dependent_of(c) is None and not (isinstance(c, Function) and key(c) in in_time)
         ]
 
     @property

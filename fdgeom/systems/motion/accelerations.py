@@ -90,10 +90,11 @@ class Accelerations:
         return [*(Map(values={c: f}) for c, f in copied), *solved]
 
     def coefficients(self) -> list[Function | Constant]:
-        """The Functions and Constants that the acceleration depends on; see `read_in`."""
+        """The coefficients that the acceleration depends on, as :meth:`System.coefficients`."""
         held, equations = self._motion.held, self._for_acceleration
+        moved = {*self._motion.moving(), id(equations.unknown.function)}
         found = read_in(equations.residual, *(() if held is None else held.expressions()))
-        return [c for c in found if c is not equations.unknown.function]
+        return [c for c in found if id(c) not in moved]
 
     def find(self) -> None:
         """Find the unknown of :meth:`operations`."""
