@@ -85,14 +85,14 @@ int work(const Run& X, const Test& t, Fields F, Outs G, double* second, int what
   if (what)
     return what == 2 ? newton_damped(p, t, *iterations) : newton_whole(p, t, false, *iterations);
   if (!p.linearise()) return Reason::singular;
-  p.update();
+  update(p);
   // Another right-hand side with the same factors.
   double* const fields[] = {F[0], second, F[2], F[3]};
   std::conditional_t<SmallChain<O>::suits, SmallChain<O>, Chain<O>> q(X, fields, G + 1);
   q.start(0);
   q.evaluate();
   q.apply();
-  q.update();
+  update(q);
   *iterations = q.negative();
   return 0;
 }

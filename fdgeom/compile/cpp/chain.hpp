@@ -164,12 +164,6 @@ struct Chain : Elimination<Op> {
       if (kl >= 0) give(kl, first);
     }
   }
-  // u := u - x.
-  __attribute__((noinline)) void update() {
-    raw moved = {}, sizes = {};
-    solution([&](long k, const raw* x) { Base::move(k, x, moved, sizes); });
-    Base::norms(moved, sizes);
-  }
 
   // The number of negative eigenvalues of a symmetric matrix: those of the diagonal blocks.
   int negative() const {

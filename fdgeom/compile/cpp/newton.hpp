@@ -13,6 +13,14 @@ inline bool is_near(double step, double before, double size, bool old) {
   return step <= 1e-3 * size && 2.0 * part * part * part * part * step <= 1e-15 * size;
 }
 
+// u := u - x, with the solution x.
+template <class Problem>
+__attribute__((noinline)) void update(Problem& p) {
+  raw moved = {}, sizes = {};
+  p.solution([&](long k, const raw* x) { p.move(k, x, moved, sizes); });
+  p.norms(moved, sizes);
+}
+
 // Newton's method with whole steps from the present unknown; returns a Reason.
 template <class Problem>
 int newton_whole(Problem& p, const Test& t, bool must_contract, long& iterations) {
@@ -32,7 +40,7 @@ int newton_whole(Problem& p, const Test& t, bool must_contract, long& iterations
     if (it > t.max_it) return Reason::too_many;
     if (!solvable) return Reason::singular;
     if (old) p.apply();
-    p.update();
+    update(p);
     ++iterations;
     const double step = p.step, size = p.size;
     const double noise = std::max(1e-15 * size, t.unnoticed * of);
@@ -173,7 +181,7 @@ int attempted(const Run& X, const Call& call, Fields F, Outs G, long& iterations
       if (p.counts) report.negative = p.negative();
       report.of = p.norm_of();
     }
-    p.update();
+    update(p);
     ++iterations;
     report.step = p.step;
     return std::isfinite(p.step) ? Reason::relative : Reason::not_finite;

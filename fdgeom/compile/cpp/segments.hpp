@@ -97,12 +97,12 @@ struct SegmentSolve : Elimination<Op> {
   }
   long elements_of_segments() const { return (T.count * in_element + W - 1) / W * W; }
 
-  struct Segmented : Half {
+  struct SegmentHalf : Half {
     const Segment* s;
     long k;  // the present block
   };
   template <bool right>
-  void load(Segmented& h, long k, raw& sum) {
+  void load(SegmentHalf& h, long k, raw& sum) {
     const raw own_mask = *(const raw*)(T.inner + k * W),
               next_mask = *(const raw*)(T.inner + (k + 1) * W);
     raw inner = right ? shifted_left(own_mask, next_mask) : own_mask;
@@ -116,7 +116,7 @@ struct SegmentSolve : Elimination<Op> {
   }
 
   // Loads the block of the next node if it is another one.
-  FDGEOM_INLINE void reach(Segmented& h, raw& sum) {
+  FDGEOM_INLINE void reach(SegmentHalf& h, raw& sum) {
     if (h.s->back) {
       if (h.lane < 0) {
         load<true>(h, --h.k, sum);
@@ -127,12 +127,12 @@ struct SegmentSolve : Elimination<Op> {
       h.lane = 0;
     }
   }
-  FDGEOM_INLINE static void pass(Segmented& h) {
+  FDGEOM_INLINE static void pass(SegmentHalf& h) {
     const long d = h.s->back ? -1 : 1;
     h.lane += d;
     h.node += d;
   }
-  void begin(Segmented& h, const Segment& s, raw& sum) {
+  void begin(SegmentHalf& h, const Segment& s, raw& sum) {
     h.s = &s;
     h.node = s.begin;
     h.start = more + (&s - T.segments) * 4 * n + 3 * n;
@@ -165,7 +165,7 @@ struct SegmentSolve : Elimination<Op> {
   // Eliminates S segments side by side, then what is left of the longer one.
   template <int Q>
   __attribute__((noinline)) bool segments(const Segment* s, int many, raw& sum) {
-    Segmented both[2];
+    SegmentHalf both[2];
     Half* const pair[2] = {both, both + 1};
     bool good = true;
     long left[2] = {s[0].count, many > 1 ? s[1].count : 0};
@@ -189,7 +189,7 @@ struct SegmentSolve : Elimination<Op> {
     return good;
   }
   // What a segment gives to the small system.
-  void end(Segmented& h, raw& sum) {
+  void end(SegmentHalf& h, raw& sum) {
     const Segment& s = *h.s;
     const long lane = (s.target + (s.back ? 0 : W - 1)) % W, which = h.s - T.segments;
     double *const e = elements + which * in_element, *const r = more + which * 4 * n;

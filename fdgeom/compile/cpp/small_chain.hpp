@@ -250,12 +250,6 @@ struct SmallChain : ChainUnknowns<Op> {
     for (; j <= cells; ++j) substitute(j, y);
     for (long k = 0; k < node_blocks; ++k) take(k, found + k * n);
   }
-  // u := u - x.
-  __attribute__((noinline)) void update() {
-    raw moved = {}, sizes = {};
-    solution([&](long k, const raw* x) { Base::move(k, x, moved, sizes); });
-    Base::norms(moved, sizes);
-  }
 
   // The number of negative eigenvalues of a symmetric matrix: those of the diagonal blocks.
   int negative() const {

@@ -333,8 +333,8 @@ struct TreeSolve : SegmentSolve<Op> {
     }
     const auto one = [&](int i) {
       const bool edge = T.segments[which[i]].bordered;
-      Parts::substitute(nodes + node[i] * in_X, t[i], edge ? border + node[i] * in_border : nullptr,
-                 from[i]);
+      Parts::substitute(nodes + node[i] * in_X, t[i],
+                        edge ? border + node[i] * in_border : nullptr, from[i]);
       for (int c = 0; c < n; ++c) found[node[i] / W * m + c][node[i] % W] = t[i][c / W][c % W];
       node[i] += d[i];
       --left[i];
@@ -345,13 +345,6 @@ struct TreeSolve : SegmentSolve<Op> {
     }
     for (int i = 0; i < 2; ++i)
       while (left[i] > 0) one(i);
-  }
-
-  // u := u - t.
-  __attribute__((noinline)) void update() {
-    raw moved = {}, sizes = {};
-    solution([&](long k, const raw* t) { Base::move(k, t, moved, sizes); });
-    Base::norms(moved, sizes);
   }
 
   // The number of negative eigenvalues of a symmetric matrix: those of the diagonal blocks.
