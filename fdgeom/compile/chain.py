@@ -84,8 +84,7 @@ class ChainProgram:
 def _numerics(op: Solve) -> tuple[ConvergenceTest, int]:
     """The convergence test, and the limit of iterations without the user's options."""
     options, test = {}, None
-    if op.numerics is not None:
-        numerics = op.numerics(op.residual, op.unknown)
+    if (numerics := op.default_numerics()) is not None:
         options, test = numerics.options, numerics.converged
     test = ConvergenceTest() if test is None else test
     if not isinstance(test, ConvergenceTest):

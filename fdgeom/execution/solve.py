@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 
 from firedrake import Function
 
@@ -17,7 +16,7 @@ class SolveRun:
 
     def __init__(self, op: Solve) -> None:
         self.op = op
-        numerics = (op.numerics or partial(plain, pivots=True))(op.residual, op.unknown)
+        numerics = op.default_numerics() or plain(op.residual, op.unknown, pivots=True)
         options, prefix, wrote = numerics.options, "", {}
         if op.options is not None:
             options, prefix, wrote = op.options.over(numerics.options)

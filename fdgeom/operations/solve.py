@@ -99,8 +99,9 @@ class Solve(Operation):
         ``remedy()`` gives advice for a failed solve.
     name : str, optional
         Name in messages.
-    numerics : callable, optional
-        ``numerics(residual, unknown)`` gives the default options and the convergence test.
+    numerics : Numerics or callable, optional
+        The default options and the convergence test, or a function ``numerics(residual, unknown)``
+        that returns them.
     find : callable, optional
         ``find()`` sets the unknown to a solution that is found otherwise; executors call it in place
         of a solve.
@@ -134,7 +135,7 @@ class Solve(Operation):
     options: Any = None
     remedy: Callable[[], str] = str
     name: str = ""
-    numerics: Callable[[Form, Function], Any] | None = None
+    numerics: Any = None
     find: Callable[[], None] | None = None
 
     def __post_init__(self) -> None:
@@ -151,7 +152,9 @@ class Solve(Operation):
             test = Function(arguments[0].function_space(), name=f"test of {self.name}")
             object.__setattr__(self, "work", rename(simplify(self.work), arguments[0], test))
             object.__setattr__(self, "test", test)
-        elif self.test not in extract_coefficients(self.work):
+        elif isinstance(self.work, Form):
+            object.__setattr__(self, "work", simplify(self.work))
+        if self.test not in extract_coefficients(self.work):
             raise ValueError(f"work must contain the test function {self.test.name()!r}")
         self._check_unknown()
         self._check_attempts()
@@ -189,6 +192,12 @@ class Solve(Operation):
             raise ValueError("guess: attempts have guesses of their own; give either of the two")
         if self.choose != "first" and len({id(a.guess) for a in self.attempts}) != 2:
             raise ValueError(f"attempts must have two guesses to choose the one of {self.choose}")
+
+    def default_numerics(self) -> Any:
+        """Default options and convergence test; None if it has none of its own."""
+        if callable(self.numerics):
+            return self.numerics(self.residual, self.unknown)
+        return self.numerics
 
     @property
     def residual(self) -> Form:

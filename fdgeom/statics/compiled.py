@@ -192,7 +192,7 @@ def _equations(problem: EquilibriumProblem, sides: Constant, forces: Function) -
             unknown=update,
             test=test,
             prescribed=prescribed,
-            numerics=lambda residual, unknown: numerics,
+            numerics=numerics,
             name="the equilibrium",
         ),
     ]

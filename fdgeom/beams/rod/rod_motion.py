@@ -268,9 +268,8 @@ class RodMotion(Motion):
 
     # --- what the steppers ask -------------------------------------------------------------------
     def solver_defaults(self, first, other):
-        numerics = rod_numerics(self, friction=bool(self.rod.frictional_loads))
         return {
-            "numerics": lambda residual, function: numerics,
+            "numerics": rod_numerics(self, friction=bool(self.rod.frictional_loads)),
             "attempts": attempts(first, other, contracting=True),
             "remedy": lambda: friction_remedy(self.rod.frictional_loads),
         }

@@ -21,7 +21,7 @@ class AlphaSolve:
     # With the factor w the matrix is near the mass for a small step, and that of the conditions
     # does not depend on h.
     def __init__(self, motion: Motion, scheme: AlphaScheme, options: SolveOptions) -> None:
-        self._motion, self._unknown = motion, NodalUnknown(motion)
+        self._motion, self._unknown = motion, NodalUnknown(motion, tests=Function)
         self._v_c, self._a_c = (Function(motion.space, name=name) for name in ("v_c", "a_c"))
         symbols = _Kinematics(*map(Constant, (scheme.beta, scheme.A, scheme.B1, scheme.B2)))
         dt, unknown = Constant(0.0, name="dt"), self._unknown
@@ -33,6 +33,7 @@ class AlphaSolve:
         defaults = motion.solver_defaults(first, other)
         solve = Solve(
             work=residual,
+            test=unknown.whole_test,
             unknown=function,
             prescribed=unknown.prescribed,
             options=options,

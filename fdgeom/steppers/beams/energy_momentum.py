@@ -89,7 +89,8 @@ class EnergyMomentum(Stepper):
         _check_system(self.system)
         self.system.check_start()
         self.system.settle()
-        self._unknown, self._dt_of_step = NodalUnknown(self.system), Constant(1.0, name="dt")
+        self._unknown = NodalUnknown(self.system, tests=Function)
+        self._dt_of_step = Constant(1.0, name="dt")
         #: D of the last step.
         self._increment = Function(self.system.space, name="increment")
         self._known = Snapshot([*self.system.configuration, self.system.v])
@@ -128,15 +129,14 @@ class EnergyMomentum(Stepper):
             given = [PrescribeMotion(unknown=unknown, held=system.held, clock=system.clocks)]
         solve = Solve(
             work=self._residual(step),
+            test=unknown.whole_test,
             unknown=unknown.function,
             prescribed=unknown.prescribed,
             # Where steps do not resolve the stiff directions their velocities alternate.
             attempts=attempts(first, other, contracting=False),
             choose="smaller residual",
             options=self.solve_options(),
-            numerics=lambda residual, function: exact_numerics(
-                system.position, friction=bool(system.rod.frictional_loads)
-            ),
+            numerics=exact_numerics(system.position, friction=bool(system.rod.frictional_loads)),
             remedy=lambda: friction_remedy(system.rod.frictional_loads),
             name="the motion",
             **timed,

@@ -237,7 +237,7 @@ class VariationalIntegrator(Stepper):
             clock=system.clocks,
             at=0.5,
             options=self.solve_options(name, SOLVES),
-            numerics=lambda residual, function: exact_numerics(changed),
+            numerics=exact_numerics(changed),
             name=name,
         )
         return Flow(with_assignments(solve, [after(u, impulse)]))

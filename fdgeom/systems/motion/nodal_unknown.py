@@ -1,11 +1,11 @@
 """The unknown of solves for a motion: an increment (or velocity, acceleration) and multipliers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
 import ufl
-from firedrake import Function, TestFunction, TestFunctions, VectorFunctionSpace, split
+from firedrake import Function, TestFunction, VectorFunctionSpace, split
 from ufl.core.expr import Expr
 
 from fdgeom.data import Field, fields
@@ -20,27 +20,30 @@ class NodalUnknown:
     """
 
     # Joined, equations of cells are recognised as local, and those along rods have a narrow band.
-    def __init__(self, motion: Motion, name: str = "increment") -> None:
+    # tests: makes the test function of a space; a Function where a solve is to take the work as it is.
+    def __init__(
+        self, motion: Motion, name: str = "increment", *, tests: Callable = TestFunction
+    ) -> None:
         condition, space = motion.constraint, motion.space
         self.multiplier = self.nu = None
         self._shapes = [space.value_shape]
         self.is_joined = condition is not None and motion.joins_multiplier
         if condition is None:
-            self.function = Function(space, name=name)
-            self.vector, self.test = self.function, TestFunction(space)
+            self.function, self.whole_test = Function(space, name=name), tests(space)
+            self.vector, self.test = self.function, self.whole_test
         elif self.is_joined:
             self._shapes.append(condition.space.value_shape)
             element = space.ufl_element()
             scalar = element.sub_elements[0] if space.value_shape else element
             whole = VectorFunctionSpace(motion.mesh, scalar, dim=sum(map(_size, self._shapes)))
-            self.function = Function(whole, name=name)
+            self.function, self.whole_test = Function(whole, name=name), tests(whole)
             self.vector, self.multiplier = self.cut(self.function)
-            self.test, self.nu = self.cut(TestFunction(whole))
+            self.test, self.nu = self.cut(self.whole_test)
         else:
             whole = space * condition.space
-            self.function = Function(whole, name=name)
+            self.function, self.whole_test = Function(whole, name=name), tests(whole)
             self.vector, self.multiplier = split(self.function)
-            self.test, self.nu = TestFunctions(whole)
+            self.test, self.nu = split(self.whole_test)
         self._fields: dict[Function, tuple[Field, ...]] = {}
         self._held = [] if motion.held is None else motion.held.dofs
         self._given = [GivenValues(k, self._number(dofs)) for k, dofs in enumerate(self._held)]
