@@ -1,7 +1,7 @@
 """Derivatives of scalar programs, solutions of linear equations in them, and values shared by cells."""
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from fdgeom.compile.program import ScalarProgram
 
@@ -23,22 +23,6 @@ def gradient(program: ScalarProgram, total: int, inputs: Sequence[int]) -> dict[
     return {x: found.get(x, program.zero) for x in inputs}
 
 
-def _edges_made(v: int, into, out, plain: set[int]) -> int:
-    return len(into[v]) * len(out.get(v, ()))
-
-
-def _products_made(v: int, into, out, plain: set[int]) -> int:
-    """The number of products that the elimination of a vertex makes, without those of factors ±1."""
-    before, after = into[v], out.get(v, ())
-    plain_before = sum(slope in plain for slope in before.values())
-    plain_after = sum(into[target][v] in plain for target in after)
-    return len(before) * len(after) - plain_before * plain_after
-
-
-# Costs of the elimination of a vertex; the cheapest is next, among equals the last in the program.
-_ORDERS: Sequence[Callable[..., int]] = (_edges_made, _products_made)
-
-
 def jacobian(
     program: ScalarProgram,
     outputs: Sequence[int],
@@ -49,33 +33,27 @@ def jacobian(
     # Every operation is a vertex, with partial derivatives on the edges from its operands. Eliminating
     # a vertex joins each edge into it with each edge out of it, the cheapest vertex first (Markowitz):
     # so derivatives are multiplied at bottlenecks that all paths pass (the relative pose of two
-    # nodes, a strain). No order is best for all programs; the one with the fewest operations is taken.
-    # first: sets of vertices of one node of the mesh, eliminated before the others if only their own
-    # set uses them. An input that is a number has no derivatives.
-    tried = [_by(program, outputs, inputs, first, order) for order in _ORDERS]
-    return min(tried, key=lambda entries: operations(program, [*outputs, *entries.values()]))
-
-
-def operations(program: ScalarProgram, outputs: Sequence[int]) -> int:
-    """The number of operations that the outputs take."""
-    return sum(program.ops[node][0] not in ("const", "in") for node in program.needed(outputs))
-
-
-def _by(program: ScalarProgram, outputs, inputs, first, order) -> Entries:
+    # nodes, a strain). first: sets of vertices of one node of the mesh, eliminated before the others if
+    # only their own set uses them. An input that is a number has no derivatives.
     numbers = {x: k for k, x in enumerate(inputs) if program.value(x) is None}
     into, out = _edges(program, outputs, list(numbers))
     every = {v for v in into if not isinstance(v, tuple)}
     for kind in first:
         inside = {v for v in every & kind if all(t in kind for t in out.get(v, ()))}
-        _eliminate(program, into, out, inside, order)
+        _eliminate(program, into, out, inside)
         every -= inside
-    _eliminate(program, into, out, every, order)
+    _eliminate(program, into, out, every)
     return {
         (i, numbers[x]): slope
         for i in range(len(outputs))
         for x, slope in into.get(("out", i), {}).items()
         if slope != program.zero
     }
+
+
+def operations(program: ScalarProgram, outputs: Sequence[int]) -> int:
+    """The number of operations that the outputs take."""
+    return sum(program.ops[node][0] not in ("const", "in") for node in program.needed(outputs))
 
 
 def _edges(program: ScalarProgram, outputs, inputs):
@@ -103,11 +81,10 @@ def _edges(program: ScalarProgram, outputs, inputs):
     return into, out
 
 
-def _eliminate(program: ScalarProgram, into, out, vertices: set[int], order) -> None:
-    plain = {program.one, program.const(-1.0)}
-
+def _eliminate(program: ScalarProgram, into, out, vertices: set[int]) -> None:
     def cost(v) -> tuple:
-        return order(v, into, out, plain), -v
+        # The number of edges that are made; among equals the last in the program is next.
+        return len(into[v]) * len(out.get(v, ())), -v
 
     heap = [(cost(v), v) for v in vertices]
     heapq.heapify(heap)

@@ -26,7 +26,9 @@ class ScalarProgram:
         #: ("*", a, b), ("inv", a), ("neg", a), ("pow", a, b), ("atan2", a, b), (function, a),
         #: ("select", c, a, b) and comparisons.
         self.ops: list[tuple] = []
+        self._operands: list[Sequence[int]] = []
         self._known: dict[tuple, int] = {}
+        self._values: dict[int, float] = {}
         # Linear combinations of at most two inputs have a normal form, and x (1/x) cancels: so the end
         # values f ∓ (h/2) f' of a field that is linear in a cell become the nodal values.
         self._linear: dict[int, dict[int, float]] = {}
@@ -37,6 +39,7 @@ class ScalarProgram:
         if found is None:
             found = self._known[op] = len(self.ops)
             self.ops.append(op)
+            self._operands.append(() if op[0] in ("const", "in") else op[1:])
         return found
 
     def find(self, op: tuple) -> int | None:
@@ -46,7 +49,10 @@ class ScalarProgram:
     # --- leaves ------------------------------------------------------------------------------------
     def const(self, value: float) -> int:
         """A number."""
-        return self._make("const", float(value) + 0.0)
+        value = float(value) + 0.0
+        made = self._make("const", value)
+        self._values[made] = value
+        return made
 
     def input(self, key) -> int:
         """An input."""
@@ -56,8 +62,7 @@ class ScalarProgram:
 
     def value(self, node: int) -> float | None:
         """The value of a node that is a number; None for other nodes."""
-        op = self.ops[node]
-        return op[1] if op[0] == "const" else None
+        return self._values.get(node)
 
     def _combination(self, terms: dict[int, float]) -> int:
         """Σ c·x of one or two inputs."""
@@ -91,7 +96,7 @@ class ScalarProgram:
     # --- operations --------------------------------------------------------------------------------
     def add(self, a: int, b: int) -> int:
         """a + b."""
-        x, y = self.value(a), self.value(b)
+        x, y = self._values.get(a), self._values.get(b)
         if x is not None and y is not None:
             return self.const(x + y)
         if x == 0.0:
@@ -111,7 +116,7 @@ class ScalarProgram:
 
     def sub(self, a: int, b: int) -> int:
         """a - b."""
-        x, y = self.value(a), self.value(b)
+        x, y = self._values.get(a), self._values.get(b)
         if x is not None and y is not None:
             return self.const(x - y)
         if a == b:
@@ -143,7 +148,7 @@ class ScalarProgram:
 
     def mul(self, a: int, b: int) -> int:
         """a b."""
-        x, y = self.value(a), self.value(b)
+        x, y = self._values.get(a), self._values.get(b)
         if x is not None and y is not None:
             return self.const(x * y)
         if y is not None:
@@ -219,7 +224,7 @@ class ScalarProgram:
 
     def power(self, a: int, b: int) -> int:
         """aᵇ."""
-        x, y = self.value(a), self.value(b)
+        x, y = self._values.get(a), self._values.get(b)
         if x is not None and y is not None:
             return self.const(x**y)
         if y is not None and y == int(y) and 0 < abs(y) <= 8:
@@ -246,14 +251,14 @@ class ScalarProgram:
 
     def atan2(self, a: int, b: int) -> int:
         """The angle of the point (b, a)."""
-        x, y = self.value(a), self.value(b)
+        x, y = self._values.get(a), self._values.get(b)
         if x is not None and y is not None:
             return self.const(math.atan2(x, y))
         return self._make("atan2", a, b)
 
     def compare(self, sign: str, a: int, b: int) -> int:
         """A comparison, or "&&", "||" of two; for use in :meth:`select`."""
-        x, y = self.value(a), self.value(b)
+        x, y = self._values.get(a), self._values.get(b)
         if x is not None and y is not None:
             return self.const(float(_COMPARED[sign](x, y)))
         return self._make(sign, a, b)
@@ -295,8 +300,7 @@ class ScalarProgram:
     # --- structure ---------------------------------------------------------------------------------------
     def operands(self, node: int) -> Sequence[int]:
         """The operands of a node."""
-        op = self.ops[node]
-        return () if op[0] in ("const", "in") else op[1:]
+        return self._operands[node]
 
     def needed(self, outputs: Iterable[int]) -> list[int]:
         """The nodes that the outputs depend on, in order."""
@@ -306,7 +310,7 @@ class ScalarProgram:
             node = stack.pop()
             if node not in seen:
                 seen.add(node)
-                stack.extend(self.operands(node))
+                stack.extend(self._operands[node])
         return sorted(seen)
 
     def numbers_of(self, nodes: Iterable[int]) -> set[int]:
@@ -323,8 +327,8 @@ class ScalarProgram:
     def depending(self, inputs: Iterable[int]) -> set[int]:
         """The nodes that depend on some of the inputs."""
         found = set(inputs)
-        for node in range(len(self.ops)):
-            if any(a in found for a in self.operands(node)):
+        for node, operands in enumerate(self._operands):
+            if not found.isdisjoint(operands):
                 found.add(node)
         return found
 
