@@ -100,6 +100,24 @@ class Writer:
         body = "\n    ".join(["(void)X; (void)F; (void)G; (void)k;", *lines])
         self._functions.append(f"  static {how} {name}({arguments}) {{\n    {body}\n  }}")
 
+    def _text(
+        self, sizes: Mapping[str, int], flags: Mapping[str, bool], arrays: Sequence[str] = ()
+    ) -> str:
+        """The body of the struct: its constants and functions."""
+        sizes = {**sizes, "ins": len(self._ins), "outs": len(self._outs)}
+        return "\n".join(
+            [
+                f"  static constexpr int {', '.join(f'{k} = {v}' for k, v in sizes.items())};",
+                f"  static constexpr bool {', '.join(f'{k} = {v:d}' for k, v in flags.items())};",
+                *arrays,
+                *self._functions,
+            ]
+        )
+
+    def _in_sizes(self) -> str:
+        sizes = ", ".join(str(part.size) for part in self._ins) or "0"
+        return f"  static constexpr int in_sizes[] = {{{sizes}}};"
+
 
 class LocalWriter(Writer):
     """The struct of an operation at single places."""
@@ -108,7 +126,7 @@ class LocalWriter(Writer):
         super().__init__(local.op, constants)
         self._local = local
         self._unknowns = {x: f"u[{k}]" for k, x in enumerate(local.unknowns)}
-        self._flags = dict.fromkeys(("affine", "chord", "held", "sums"), False)
+        self._flags = {"affine": False, "chord": False}
         self._sizes = {"n": max(len(local.unknowns), 1), "nb": max(len(local.gathered), 1), "nw": 1}
 
     def code(self) -> Code:
@@ -136,19 +154,10 @@ class LocalWriter(Writer):
         flags = {
             "at_nodes": m.at_nodes, "gathers": bool(m.gathered), "in_cells": bool(m.cell_stores),
             "links": bool(linked),
-            "solves": bool(m.unknowns), "checks": m.check is not None, "chain": False, **self._flags,
-            "skips": m.sufficient is not None,
+            "solves": bool(m.unknowns), "checks": m.check is not None,
+            "skips": m.sufficient is not None, **self._flags,
         }  # fmt: skip
-        sizes = self._sizes | {"ins": len(self._ins), "outs": len(self._outs)}
-        in_sizes = ", ".join(str(part.size) for part in self._ins) or "0"
-        text = "\n".join(
-            [
-                f"  static constexpr int {', '.join(f'{k} = {v}' for k, v in sizes.items())};",
-                f"  static constexpr bool {', '.join(f'{k} = {v:d}' for k, v in flags.items())};",
-                f"  static constexpr int in_sizes[] = {{{in_sizes}}};",
-                *self._functions,
-            ]
-        )
+        text = self._text(self._sizes, flags, [self._in_sizes()])
         for part in self._neighbours.intersection(self._outs):
             raise CannotCompile(f"{part.name} is read at neighbouring nodes and written at once")
         ghosts = [AT_NODES] if m.at_nodes and (m.gathered or m.unknowns) else []
@@ -340,7 +349,7 @@ def _expression(program: ScalarProgram, op: tuple, names: Mapping[int, str], loa
 
 def unit_text(headers: Sequence[str], codes: Sequence[str]) -> str:
     """The text of a unit: headers, structs, and the functions that find the struct of a call."""
-    structs = "\n".join(f"struct Op{k} {{\n{text}\n}};" for k, text in enumerate(codes))
+    structs = "\n".join(f"struct Op{k} : Nothing {{\n{text}\n}};" for k, text in enumerate(codes))
     cases = "\n".join(
         f"    case {k}: return work<Op{k}>(X, call, report, step, begin, end, most);"
         for k in range(len(codes))

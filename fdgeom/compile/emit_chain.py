@@ -62,25 +62,20 @@ class _ChainWriter(Writer):
             "transposed": m.op.source is not None, "from_right": m.from_right,
             "restricted": any(u.held or not u.part.nodal for u in m.unknowns),
             "chooses": len(m.guesses) == 2 and m.op.choose != "first",
-            "chord": False, "checks": False, "tree": m.tree, "local": m.local,
+            "tree": m.tree, "local": m.local,
         }  # fmt: skip
         sizes = self._sizes | {"of": of, "of_size": of_size, "starts": len(m.guesses)}
-        sizes |= {"ins": len(self._ins), "outs": len(self._outs)}
         attempts = [
             f"{{{start}, {int(a.must_contract)}, {int(a.damped)}, {a.max_it}}}"
             for start, a in m.attempts
         ]
-        text = "\n".join(
-            [
-                f"  static constexpr int {', '.join(f'{k} = {v}' for k, v in sizes.items())};",
-                f"  static constexpr bool {', '.join(f'{k} = {v:d}' for k, v in flags.items())};",
-                f"  static constexpr Slot unknown[] = {{{', '.join(slots)}}};",
-                f"  static constexpr bool in_cell[] = {{{_listed(not u.part.nodal for u in m.unknowns)}}};",
-                f"  static constexpr int held[] = {{{_listed(held)}}}, source[] = {{{_listed(source)}}};",
-                f"  static constexpr Attempt attempts[] = {{{', '.join(attempts)}}};",
-                *self._functions,
-            ]
-        )
+        arrays = [
+            f"  static constexpr Slot unknown[] = {{{', '.join(slots)}}};",
+            f"  static constexpr bool in_cell[] = {{{_listed(not u.part.nodal for u in m.unknowns)}}};",
+            f"  static constexpr int held[] = {{{_listed(held)}}}, source[] = {{{_listed(source)}}};",
+            f"  static constexpr Attempt attempts[] = {{{', '.join(attempts)}}};",
+        ]
+        text = self._text(sizes, flags, arrays)
         ghosts = list(dict.fromkeys(u.part.kind for u in m.unknowns))
         return Code(text, self._ins, self._outs, solves=True, ghosts=ghosts, test=m.test)
 

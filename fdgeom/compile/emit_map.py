@@ -138,19 +138,8 @@ class _CellWriter(_MapWriter):
         where = f"G[{out}], X.maps[{number}], k * W, X.cells, u"
         store = [f"(void)b; put_in_cells<{arity}, {m.unknown.size}>({where});"]
         self._function("void store", "const raw *b, const raw *u", store)
-        names = (
-            "at_nodes", "gathers", "in_cells", "checks", "chain", "affine", "chord", "held", "sums",
-            "skips",
-        )  # fmt: skip
-        sizes = {"n": n, "nb": 1, "nw": max(first, 1), "ins": len(self._ins), "outs": 1}
-        text = "\n".join(
-            [
-                f"  static constexpr int {', '.join(f'{k} = {v}' for k, v in sizes.items())};",
-                f"  static constexpr bool solves = true, {', '.join(f'{k} = false' for k in names)};",
-                f"  static constexpr int in_sizes[] = {{{', '.join(str(p.size) for p in self._ins)}}};",
-                *self._functions,
-            ]
-        )
+        sizes = {"n": n, "nb": 1, "nw": max(first, 1)}
+        text = self._text(sizes, {"solves": True}, [self._in_sizes()])
         return Code(
             text, self._ins, self._outs, solves=True, places=self.layout.cells, maps=self._maps,
             in_cells=True,

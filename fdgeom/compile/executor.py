@@ -88,18 +88,24 @@ class CompiledExecutor:
 
         The first step begins at ``t + elapsed * dt``.
         """
-        self.load()
+        self.fields.prepare()
         done, failure = 0, None
         while done < steps and failure is None:
+            now, begin = min(_CHUNK, steps - done), elapsed + done
+            is_last = done + now == steps
             # The Functions still hold the values before the first steps.
             saved = self.fields.values() if done else None
-            now, begin = min(_CHUNK, steps - done), elapsed + done
             reports = bytes(self.unit.reports)
-            reason, _, _ = self.unit.advance(now, t, dt, elapsed=begin)
+            reason, _, _ = self.unit.advance(
+                now, t, dt, elapsed=begin, load=None if done else self.fields.before,
+                store=self.fields.after if is_last else None,
+            )  # fmt: skip
             if reason:
                 now, failure = self._step_by_step(now, t, dt, begin, saved, reports)
             done += now
-        if done:  # else the Functions still hold the values before the failed step
+        if done and failure is None:
+            self.fields.stored()
+        elif done:  # else the Functions still hold the values before the failed step
             self.store()
         return done, failure
 

@@ -3,13 +3,13 @@
 Compiled code reads Constants where they are.
 """
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 
 import numpy as np
 
-from fdgeom.compile.build import Copy, array_of
-from fdgeom.compile.layout import Part
+from fdgeom.compile.build import Copy, address, array_of
+from fdgeom.compile.layout import Layout, Part
 from fdgeom.compile.unit import Unit
 from fdgeom.data import Field
 from fdgeom.operations.dependent import DependentInputs, dependent_of, is_private
@@ -45,6 +45,8 @@ class Fields:
         self._versions: list[int] = []
         self._in = self.copies([part for part in read_first if part not in quiet])
         self._out = self.copies(self._state)
+        #: Their addresses: the copies before and after steps.
+        self.before, self.after = address(self._in), address(self._out)
         self._changed = [self._fields[part].written for part in self._state]
 
     def _is_quiet(self, part: Part) -> bool:
@@ -53,37 +55,38 @@ class Fields:
         return ours or bool(dependent is not None and dependent.private)
 
     def copies(self, parts: Sequence[Part]):
-        """The arguments of the copies of parts between Functions and fields."""
-        layout, copies = self._layout, []
-        for part in parts:
-            copies.append(
-                Copy(
-                    layout.array(part).ctypes.data, self._fields[part].array.ctypes.data,
-                    layout.dofs(part).ctypes.data, layout.counts_of(part).ctypes.data,
-                    layout.blocks_of(part), part.size,
-                )
-            )  # fmt: skip
-        return array_of(Copy, copies), len(copies)
+        """The copies of parts between Functions and fields."""
+        return copies_of(
+            self._layout, [(p, self._layout.array(p), self._fields[p].array) for p in parts]
+        )
 
     def load(self) -> None:
         """Functions to fields."""
+        self.prepare()
+        self._unit.library.fdgeom_load(self._in)
+
+    def prepare(self) -> None:
+        """Do all of :meth:`load` but the copies ``before`` steps."""
         library = self._unit.library
         self._dependents.refresh()
         for field in self._ghosted:
             field.update_ghosts()
-        library.fdgeom_load(*self._in)
         for part in self._summands:
             self._layout.array(part)[:] = 0.0
         if self._quiet:
             versions = [dat.dat_version for dat, _ in self._quiet]
             if versions != self._versions:
                 for _, copies in self._quiet:
-                    library.fdgeom_load(*copies)
+                    library.fdgeom_load(copies)
                 self._versions = versions
 
     def store(self) -> None:
         """Fields to Functions."""
-        self._unit.library.fdgeom_store(*self._out)
+        self._unit.library.fdgeom_store(self._out)
+        self.stored()
+
+    def stored(self) -> None:
+        """Do all of :meth:`store` but the copies ``after`` steps."""
         for written in self._changed:
             written(ghosts_too=True)
         for part in self._summands:
@@ -94,7 +97,7 @@ class Fields:
     def shown(self) -> Iterator[None]:
         """Context in which the Functions have the present values of all fields that steps change."""
         kept = [np.array(self._fields[part].array) for part in self._written]
-        self._unit.library.fdgeom_store(*self.copies(self._written))
+        self._unit.library.fdgeom_store(self.copies(self._written))
         try:
             yield
         finally:
@@ -109,6 +112,18 @@ class Fields:
         """The inverse of :meth:`values`."""
         for part, array in zip(self._state, values, strict=True):
             self._layout.array(part)[:] = array
+
+
+def copies_of(layout: Layout, places: Iterable[tuple[Part, np.ndarray, np.ndarray]]):
+    """The copies of parts between arrays in the order of a layout and those of Functions."""
+    copies = [
+        Copy(
+            field.ctypes.data, values.ctypes.data, layout.dofs(part).ctypes.data,
+            layout.counts_of(part).ctypes.data, layout.blocks_of(part), part.size,
+        )
+        for part, field, values in places
+    ]  # fmt: skip
+    return array_of(Copy, [*copies, Copy()])
 
 
 def _read_first(unit: Unit) -> tuple[list[Part], list[Part]]:

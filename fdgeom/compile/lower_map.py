@@ -18,8 +18,7 @@ from firedrake import (
     dx,
 )
 from ufl import classes as c
-from ufl.algorithms import expand_derivatives, extract_coefficients, extract_type
-from ufl.corealg.traversal import unique_pre_traversal
+from ufl.algorithms import expand_derivatives, extract_coefficients
 
 from fdgeom.compile.from_tsfc import Kernel, cell_kernels, matrix_kernel
 from fdgeom.compile.functionals import slopes_of, values_of
@@ -141,12 +140,8 @@ class MapLowering(Lowering):
         return nodal, [term for term in terms if term not in nodal]
 
     def _is_nodal(self, term: Term, kind: tuple) -> bool:
-        found = extract_type(term.rest, c.GeometricQuantity)
         return (
-            not any(
-                isinstance(e, c.Grad | c.ReferenceGrad) for e in unique_pre_traversal(term.rest)
-            )
-            and all(isinstance(e, c.SpatialCoordinate) for e in found)
+            term.is_pointwise()
             and all(
                 part.kind == kind
                 for f in fields_of(extract_coefficients(term.rest))

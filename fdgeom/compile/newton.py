@@ -78,7 +78,7 @@ class Iteration:
 
     def update(self) -> np.ndarray:
         """The update: this rank's degrees of freedom, part after part."""
-        self._unit.library.fdgeom_store(*self._copies)
+        self._unit.library.fdgeom_store(self._copies)
         return np.concatenate([field.owned.reshape(-1) for field in self._values])
 
     def set_update(self, values: np.ndarray) -> None:
@@ -86,7 +86,7 @@ class Iteration:
         spread(values, self._values)
         for field in self._values:
             field.update_ghosts()
-        self._unit.library.fdgeom_load(*self._copies)
+        self._unit.library.fdgeom_load(self._copies)
 
     def norm(self, function: Function) -> float:
         """The norm of the present values of a Function, on all ranks."""

@@ -7,9 +7,8 @@ from typing import Protocol
 import numpy as np
 from firedrake import Function
 
-from fdgeom.compile.build import Copy, array_of
 from fdgeom.compile.layout import Layout, Part, aligned, layout_of
-from fdgeom.compile.load_and_store import Fields
+from fdgeom.compile.load_and_store import Fields, copies_of
 from fdgeom.compile.unit import Unit
 from fdgeom.data import Field
 from fdgeom.errors import SolveFailed
@@ -230,19 +229,13 @@ class CompiledTrajectory:
 
     def _store_versions(self, writer: int, row: np.ndarray) -> None:
         """Copy the present values of what an operation writes from Functions to a row."""
-        layout, copies = self.layout, []
+        places = []
         for (own, part), offset in self._offsets.items():
             if own == writer:
                 field = Field(part.function)
                 field.update_ghosts()
-                copies.append(
-                    Copy(
-                        row[offset:].ctypes.data, field.array.ctypes.data,
-                        layout.dofs(part).ctypes.data, layout.counts_of(part).ctypes.data,
-                        layout.blocks_of(part), part.size,
-                    )
-                )  # fmt: skip
-        self.forward.library.fdgeom_load(array_of(Copy, copies), len(copies))
+                places.append((part, row[offset:], field.array))
+        self.forward.library.fdgeom_load(copies_of(self.layout, places))
 
     def _copy_last(self, row: np.ndarray, *, to_rows: bool) -> None:
         """Copy the last versions of a step between a row and the fields of the layout."""

@@ -47,28 +47,31 @@ class Term:
         metadata = str(sorted(map(str, i.metadata().items())))
         return i.integral_type(), str(i.subdomain_id()), metadata, self.geometry
 
-    def is_nodal(self) -> bool:
-        """Whether it is a sum of functions of the values of one node each."""
-        # The quadrature has its points at the nodes, and nothing is differentiated or lives in cells.
+    def is_pointwise(self) -> bool:
+        """Whether it is a function of values at a point alone, apart from its geometry."""
         found = extract_type(self.rest, c.GeometricQuantity)
-        return (
-            not any(
-                isinstance(e, (c.Grad, c.ReferenceGrad)) for e in unique_pre_traversal(self.rest)
-            )
-            and all(isinstance(e, c.SpatialCoordinate) for e in found)
-            and all(is_real(f) or _is_at_nodes(f) for f in extract_coefficients(self.rest))
-            and _is_collocated(self.integral)
+        return all(isinstance(e, c.SpatialCoordinate) for e in found) and not any(
+            isinstance(e, (c.Grad, c.ReferenceGrad)) for e in unique_pre_traversal(self.rest)
         )
+
+    def is_nodal(self) -> bool:
+        """Whether it is a sum of functions of the values of one node each, on a chain."""
+        # The quadrature has its points at the nodes, and nothing is differentiated or lives in cells.
+        return (
+            self.is_pointwise()
+            and all(
+                part.nodal
+                for f in extract_coefficients(self.rest) if not is_real(f)
+                for part in parts_of(f)
+            )
+            and _is_collocated(self.integral)
+        )  # fmt: skip
 
     def __str__(self) -> str:
         kind = self.integral.integral_type()
         where = {"cell": "the cells", "exterior_facet": "the boundary", "interior_facet": "facets"}
         names = sorted({f.name() for f in extract_coefficients(self.rest)}) or ["numbers"]
         return f"the integral over {where.get(kind, kind)} of {', '.join(names)}"
-
-
-def _is_at_nodes(f: Function) -> bool:
-    return all(part.nodal for part in parts_of(f))
 
 
 def _is_collocated(integral: c.Integral) -> bool:

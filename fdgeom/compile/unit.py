@@ -56,8 +56,8 @@ _CHAIN_HEADERS = (
 _MAP_HEADERS = ("map.hpp",)
 #: The functions of the compiled code: their results and arguments.
 _FUNCTIONS = {
-    "fdgeom_load": (None, [ctypes.c_void_p, ctypes.c_long]),
-    "fdgeom_store": (None, [ctypes.c_void_p, ctypes.c_long]),
+    "fdgeom_load": (None, [ctypes.c_void_p]),
+    "fdgeom_store": (None, [ctypes.c_void_p]),
     "fdgeom_advance": (
         ctypes.c_int,
         [ctypes.c_void_p, ctypes.c_long, ctypes.c_long, ctypes.c_int, ctypes.c_int]
@@ -387,15 +387,18 @@ class Unit:
         back: bool = False,
         blocked: bool = True,
         run: Run | None = None,
+        load: int | None = None,
+        store: int | None = None,
     ) -> tuple[int, int, int]:
         """Run steps; returns the reason (0 for success), the steps done and the failed call, on all ranks."""
         # elapsed: so many steps after t the first one begins. first: the row of a trajectory where they
         # begin; back: from the last to the first row. blocked: several steps at a time while a block of
         # places is in the cache, with equal results; after a failure only the reason is valid then.
-        # run: of some calls alone (`calls_from`).
+        # run: of some calls alone (`calls_from`). load, store: addresses of the copies before the first
+        # step, and after the last one if none fails.
         library, (done, failed) = self.library, self._results
         run = run or self._run
-        run.time, run.dt, run.elapsed = t, dt, elapsed
+        run.time, run.dt, run.elapsed, run.load, run.store = t, dt, elapsed, load, store
         done.value, failed.value = 0, -1
         reason = library.fdgeom_advance(
             ctypes.byref(run), first, steps, back, blocked and self.blocks, *self._to_results

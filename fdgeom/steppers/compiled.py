@@ -35,17 +35,14 @@ class ListSteps:
         self._stepper, live = stepper, stepper.state_functions
         self._through_petsc, self._fallbacks = through_petsc, fallbacks
         self._executor = compiler.CompiledExecutor(stepper.operations, live=live, singly=True)
+        #: The compiled unit.
+        self.unit = self._executor.unit
         self._given = [
             op for op in stepper.operations if isinstance(op, PrescribeMotion) and op.is_set
         ]
         self._times = [Number(c) for c in {c for op in stepper.operations for c in op.clocks}]
         self._sweep: ListSweep | None = None
         self._spare: list = []
-
-    @property
-    def unit(self):
-        """The compiled unit."""
-        return self._executor.unit
 
     @property
     def is_ready(self) -> bool:

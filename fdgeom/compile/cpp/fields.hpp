@@ -68,6 +68,9 @@ struct Call {
   double *sums;           // what cells give to nodes (`sums`), in blocks: so many numbers a place
   long given;
 };
+// A copy between a function and its field: dofs[place] is the number of its node (or cell). After the last
+// one comes a copy without a field.
+struct Copy { double *field, *values; const int *dofs; const int64_t *counts; long blocks, size; };
 struct Run {
   const Call *calls;
   long count;                // calls of a step
@@ -87,6 +90,14 @@ struct Run {
   long chain_blocks;         // blocks of chains, before pairs of blocks of the links between them
   const long *shared; long sharing;  // nodes with several places: the number of places, then these
   const Tree *tree;          // of the present call; null: none
+  const Copy *load, *store;  // before the first and after the last step; null: none
+};
+
+// What an operation does not, unless its struct says otherwise.
+struct Nothing {
+  static constexpr bool at_nodes = false, gathers = false, in_cells = false, links = false, sums = false;
+  static constexpr bool checks = false, skips = false, solves = false, affine = false, chord = false, held = false;
+  static constexpr bool chain = false, tree = false;
 };
 
 constexpr int inverse_size = 64;

@@ -194,24 +194,21 @@ int advance(const Run &X, long first, long steps, bool back, bool blocked, long 
   return 0;
 }
 
-// A copy between a function and its field: dofs[place] is the number of its node (or cell).
-struct Copy { double *field, *values; const int *dofs; const int64_t *counts; long blocks, size; };
-
 }  // namespace
 
 extern "C" {
 
 // Gaps get the value before them.
-void fdgeom_load(const Copy *copies, long count) {
-  for (const Copy *q = copies; q != copies + count; ++q)
+void fdgeom_load(const Copy *copies) {
+  for (const Copy *q = copies; q->field; ++q)
     for (long k = 0; k < q->blocks; ++k)
       for (long c = 0; c < q->size; ++c)
         for (int l = 0; l < W; ++l)
           q->field[(k * q->size + c) * W + l] = q->values[q->dofs[k * W + l] * q->size + c];
 }
 
-void fdgeom_store(const Copy *copies, long count) {
-  for (const Copy *q = copies; q != copies + count; ++q)
+void fdgeom_store(const Copy *copies) {
+  for (const Copy *q = copies; q->field; ++q)
     for (long k = 0; k < q->blocks; ++k)
       for (long c = 0; c < q->size; ++c)
         for (int l = 0; l < q->counts[k]; ++l)
@@ -219,6 +216,9 @@ void fdgeom_store(const Copy *copies, long count) {
 }
 
 int fdgeom_advance(const Run *X, long first, long steps, int back, int blocked, long *done, int *failed) {
-  return advance(*X, first, steps, back, blocked, done, failed);
+  if (X->load) fdgeom_load(X->load);
+  const int bad = advance(*X, first, steps, back, blocked, done, failed);
+  if (X->store && !bad) fdgeom_store(X->store);
+  return bad;
 }
 }
