@@ -213,11 +213,6 @@ class Unit:
         """Whether a solve couples neighbours."""
         return any(code.test is not None for code in self.codes)
 
-    @property
-    def is_ready(self) -> bool:
-        """Whether the code is compiled."""
-        return self._library is not None
-
     def make_ready(self) -> None:
         """Compile the code, and plan calls with the fields of the layout."""
         if self._library is None:

@@ -4,7 +4,7 @@
   operations that a Python method performs; `host`: two kinds of these;
 - `map`: assignments at nodes; `solve`: solves for an unknown; `prescribed`: prescribed degrees of
   freedom of unknowns; `assemble`: derivatives of functionals; `copy`: copies of degrees of freedom;
-  `interpolate`: interpolants and inverse matrices; `broadcast`: numbers of a Real space as fields;
+  `interpolate`: interpolants, inverse matrices, and numbers of a Real space as fields;
   `check`: conditions that fail a step;
 - `dependent`: functions that are recomputed when the data that they are made from change;
 - `convergence`: when Newton's method ends;
@@ -15,7 +15,6 @@ These modules know forms and Functions; `execution` performs operations.
 """
 
 from fdgeom.operations.assemble import Assemble
-from fdgeom.operations.broadcast import Broadcast
 from fdgeom.operations.check import Check
 from fdgeom.operations.convergence import ConvergenceTest, Reason, Watch
 from fdgeom.operations.copy import Copy
@@ -28,7 +27,7 @@ from fdgeom.operations.flow import (
     with_assignments,
 )
 from fdgeom.operations.host import ArrayOperation, Performed, owned_values, up_to_date
-from fdgeom.operations.interpolate import Interpolate, Interpolation, Inverse
+from fdgeom.operations.interpolate import Broadcast, Interpolate, Interpolation, Inverse
 from fdgeom.operations.map import Map
 from fdgeom.operations.operation import (
     Cotangents,

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from firedrake import Cofunction, Function
@@ -43,12 +44,19 @@ def up_to_date(operation: Operation) -> Performed:
 
 
 class ArrayOperation(HostOperation):
-    """A host operation that gives its derivatives as arrays.
+    """A host operation that gives its derivatives as arrays; ``writes`` are no mixed Functions.
 
-    Subclasses define ``reads``, ``writes`` (no mixed Functions), :meth:`run`, :meth:`tangents` and
-    :meth:`cotangents`, and :meth:`cotangent_rates` unless the operation is linear. These three are
-    called at the state before the operation.
+    Subclasses define :meth:`run`, :meth:`tangents` and :meth:`cotangents`, and
+    :meth:`cotangent_rates` unless the operation is linear. These three are called at the state before
+    the operation.
     """
+
+    reads: Any = None
+    writes: Any = None
+
+    def __init__(self, reads: Sequence[Function], writes: Sequence[Function]) -> None:
+        super().__init__()
+        self.reads, self.writes = list(reads), list(writes)
 
     def tangents(self, dots: Sequence[Function | None]) -> Sequence[np.ndarray]:
         """The tangents of what it writes, from those of what it reads; None is zero."""

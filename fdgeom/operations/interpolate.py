@@ -1,18 +1,20 @@
-"""Interpolants of expressions, and inverse matrices at nodes."""
+"""Interpolants of expressions, inverse matrices at nodes, and numbers of a Real space as fields."""
 
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from firedrake import Cofunction, Function, TestFunction, assemble, get_interpolator, interpolate
+from mpi4py import MPI
 from ufl import derivative
 from ufl.algorithms import expand_derivatives, extract_coefficients
 from ufl.classes import Zero
 from ufl.core.expr import Expr
 
 from fdgeom.compat import interpolates_into
+from fdgeom.forms import is_real
 from fdgeom.operations.copy import Copy, zero_rest
-from fdgeom.operations.host import ArrayOperation
+from fdgeom.operations.host import ArrayOperation, owned_values
 from fdgeom.operations.operation import Cotangents, HostOperation, Operation, Tangents, parts
 
 
@@ -140,16 +142,8 @@ class Inverse(ArrayOperation):
     # With X = A⁻¹: dX = -X dA X. An X that is the inverse of a block of A, and zero else, has the same
     # derivative.
     def __init__(self, matrices: Function, target: Function) -> None:
-        super().__init__()
+        super().__init__([matrices], [target])
         self._matrices, self._target = matrices, target
-
-    @property
-    def reads(self) -> list[Function]:
-        return [self._matrices]
-
-    @property
-    def writes(self) -> list[Function]:
-        return [self._target]
 
     def run(self) -> None:
         self._target.dat.data_wo[...] = np.linalg.inv(self._matrices.dat.data_ro)
@@ -166,3 +160,33 @@ class Inverse(ArrayOperation):
         (bar,), x = bars, np.swapaxes(self._target.dat.data_ro, -1, -2)
         dx = np.swapaxes(self.tangents(dots)[0], -1, -2)
         return [-dx @ bar @ x - x @ bar @ dx]
+
+
+class Broadcast(ArrayOperation):
+    """Sets a Function, on any mesh, to a number of a Real space everywhere."""
+
+    def __init__(self, number: Function, target: Function) -> None:
+        super().__init__([number], [target])
+        self._number, self._target = number, target
+
+    def run(self) -> None:
+        self._target.dat.data_wo[...] = self._shaped(self._number.dat.data_ro)
+
+    def tangents(self, dots):
+        values = np.zeros(self._target.dat.data_ro.shape)
+        values[...] = self._shaped(*owned_values(dots))
+        return [values]
+
+    def cotangents(self, bars):
+        (bar,) = bars
+        if not is_real(self._target):
+            comm = self._target.function_space().comm
+            bar = comm.allreduce(np.sum(bar, axis=0), op=MPI.SUM)
+        return [np.reshape(bar, self._number.dat.data_ro.shape)]
+
+    def _shaped(self, values) -> np.ndarray | float:
+        """The number in the shape of one node, or of the other number."""
+        if np.ndim(values) == 0:
+            return values
+        shape = self._target.dat.data_ro.shape
+        return np.reshape(values, shape if is_real(self._target) else shape[1:])

@@ -25,7 +25,6 @@ class TapedSection(ArrayOperation):
 
     # It is also the system of its block on the tape, whose functions are the two matrices.
     def __init__(self, section: DrawnSection, make: Callable[[], DrawnSection]) -> None:
-        super().__init__()
         self._section, self._make = section, make
         elasticity = section.elasticity.function_space()
         scalar = FunctionSpace(section.mesh, elasticity.ufl_element().sub_elements[0])
@@ -35,6 +34,7 @@ class TapedSection(ArrayOperation):
         self.matrices = tuple(
             Function(matrix, name=f"section {name}") for name in ("stiffness", "inertia")
         )
+        super().__init__(self._points, self.matrices)
         #: C and ρ of each material at the points.
         self.updates = list(self._updates(scalar))
         self._read = Sources(*(update.expression for update in self.updates))
@@ -49,14 +49,6 @@ class TapedSection(ArrayOperation):
             for field, value in zip(self._points, values, strict=True):
                 if extract_coefficients(value):
                     yield Interpolate(expression=value, target=field, rows=own, adds=True)
-
-    @property
-    def reads(self) -> list[Function]:
-        return list(self._points)
-
-    @property
-    def writes(self) -> list[Function]:
-        return list(self.matrices)
 
     def run(self) -> None:
         section = self._present()

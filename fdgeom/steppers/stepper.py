@@ -336,12 +336,15 @@ class Stepper(OffTape, Method, Restart, NotCopied):
                 done = 1
                 self._step(self.t, self._dt)
             else:
-                done, why = self._fused.advance(most, self._dt)
+                done, why = self._fused.advance(most, before.dt)
             if done and branch is not None:
                 self.system.check_branch(branch)
+            clock = before
             if done:
-                self._clock = before.after(done, self.carried_for(before.dt))
-            finite = math.isfinite(self._clock.t) and self._snapshot.sees_finite()
+                clock = before.after(done, self.carried_for(before.dt))
+                # Not through `__setattr__`, whose checks of names are for users.
+                vars(self)["_clock"] = clock
+            finite = math.isfinite(clock.t) and self._snapshot.sees_finite()
             if not finite and done < 2:
                 raise SolveFailed("the new state or its time is not finite")
         except BaseException as failure:  # as in `_take`

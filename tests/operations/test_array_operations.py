@@ -13,16 +13,8 @@ class Product(ArrayOperation):
     """x <- x y, z <- y²."""
 
     def __init__(self, x, y, z):
-        super().__init__()
+        super().__init__([x, y], [x, z])
         self.x, self.y, self.z = x, y, z
-
-    @property
-    def reads(self):
-        return [self.x, self.y]
-
-    @property
-    def writes(self):
-        return [self.x, self.z]
 
     def run(self):
         x, y = self.x.dat.data_ro.copy(), self.y.dat.data_ro.copy()

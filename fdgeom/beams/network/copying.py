@@ -120,18 +120,10 @@ class BeamCopy(ArrayOperation):
         *copies: tuple[Function, Sequence[Function], Sequence[Beam]],
         gathers: bool = False,
     ) -> None:
-        super().__init__()
-        self._network, self._copies, self._gathers = network, copies, gathers
-        self._wholes = [whole for whole, _, _ in copies]
+        wholes = [whole for whole, _, _ in copies]
         self._fields = [f for _, fields, _ in copies for f in fields]
-
-    @property
-    def reads(self) -> list[Function]:
-        return self._fields if self._gathers else self._wholes
-
-    @property
-    def writes(self) -> list[Function]:
-        return self._wholes if self._gathers else self._fields
+        super().__init__(*((self._fields, wholes) if gathers else (wholes, self._fields)))
+        self._network, self._copies, self._gathers = network, copies, gathers
 
     def run(self) -> None:
         if self._gathers or self._network.mesh.comm.size > 1:
