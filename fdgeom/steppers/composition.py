@@ -100,6 +100,7 @@ class _Composed(Stepper):
 
     _method: ClassVar[str]
     _scheme: ClassVar[str]
+    _is_composed = True
 
     def _setup(self) -> None:
         super()._setup()

@@ -38,6 +38,8 @@ class Method(ABC):
     conserves: ClassVar[tuple[str, ...]] = ()
     #: Keys of papers, in citations.bib or given to ``petsctools.add_citation``.
     cites: ClassVar[tuple[str, ...]]
+    #: Whether it composes steps of another method.
+    _is_composed: ClassVar[bool] = False
 
     # --- what it is made of ----------------------------------------------------------------------
     @abstractmethod

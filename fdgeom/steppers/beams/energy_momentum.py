@@ -99,7 +99,7 @@ class EnergyMomentum(Stepper):
             self._increment,
             self._dt_of_step,
             # The last increment of a composition is that of a substep.
-            lambda: self.order == 2 and self.steps > 0 and self._known.holds(),
+            lambda: not self._is_composed and self.steps > 0 and self._known.holds(),
         )
 
     def flows(self):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import ufl
@@ -24,26 +25,20 @@ class NodalUnknown:
     def __init__(
         self, motion: Motion, name: str = "increment", *, tests: Callable = TestFunction
     ) -> None:
-        condition, space = motion.constraint, motion.space
-        self.multiplier = self.nu = None
-        self._shapes = [space.value_shape]
+        condition, whole = motion.constraint, motion.space
+        self._has_multiplier = condition is not None
+        self._shapes = [whole.value_shape]
         self.is_joined = condition is not None and motion.joins_multiplier
-        if condition is None:
-            self.function, self.whole_test = Function(space, name=name), tests(space)
-            self.vector, self.test = self.function, self.whole_test
-        elif self.is_joined:
+        if self.is_joined:
             self._shapes.append(condition.space.value_shape)
-            element = space.ufl_element()
-            scalar = element.sub_elements[0] if space.value_shape else element
+            element = whole.ufl_element()
+            scalar = element.sub_elements[0] if whole.value_shape else element
             whole = VectorFunctionSpace(motion.mesh, scalar, dim=sum(map(_size, self._shapes)))
-            self.function, self.whole_test = Function(whole, name=name), tests(whole)
-            self.vector, self.multiplier = self.cut(self.function)
-            self.test, self.nu = self.cut(self.whole_test)
-        else:
-            whole = space * condition.space
-            self.function, self.whole_test = Function(whole, name=name), tests(whole)
-            self.vector, self.multiplier = split(self.function)
-            self.test, self.nu = split(self.whole_test)
+        elif self._has_multiplier:
+            whole = whole * condition.space
+        self.function, self.whole_test = Function(whole, name=name), tests(whole)
+        self.vector, self.multiplier = self._divided(self.function)
+        self.test, self.nu = self._divided(self.whole_test)
         self._fields: dict[Function, tuple[Field, ...]] = {}
         self._held = [] if motion.held is None else motion.held.dofs
         self._given = [GivenValues(k, self._number(dofs)) for k, dofs in enumerate(self._held)]
@@ -117,6 +112,12 @@ class NodalUnknown:
         return flatten([0 * vector, *rest])
 
     # --- one vector a node -----------------------------------------------------------------------
+    def _divided(self, whole: Function) -> Sequence[Any]:
+        """Vector and multiplier of a Function or an argument; None for the multiplier without one."""
+        if self.is_joined:
+            return self.cut(whole)
+        return split(whole) if self._has_multiplier else (whole, None)
+
     def cut(self, whole: Expr) -> list[Expr]:
         """Scalars and vectors, one after another in a vector."""
         found, start = [], 0
