@@ -24,7 +24,7 @@ from fdgeom.beams.network.joints import Place
 from fdgeom.beams.rod.loads import BodyLoad
 from fdgeom.beams.rod.output import shown
 from fdgeom.beams.rod.variation import body_translation
-from fdgeom.beams.rod_of_beam import check_places, rod_of, set_shape
+from fdgeom.beams.rod_of_beam import check_places, set_shape
 from fdgeom.build_message import compiling
 from fdgeom.lie import halves, join, quaternion
 from fdgeom.operations import Operation
@@ -151,13 +151,11 @@ class Beam(BeamBracket):
     @cached_property
     def motion(self) -> BeamMotion:
         """The beam in configuration form, as a motion; ``ValueError`` as for :attr:`rod`."""
-        return BeamMotion(self, self.rod, self.consistency)
+        return BeamMotion(self)
 
     def in_measure(self, measure: str) -> BeamMotion:
         """The beam's motion with strains, stresses and elastic energy in another strain measure."""
-        if measure == self.strain_measure:
-            return BeamMotion(self, self.rod, self.consistency)
-        return BeamMotion(self, rod_of(self, measure), self.consistency, measure=measure)
+        return BeamMotion(self, measure)
 
     def __repr__(self) -> str:
         if not hasattr(self, "_extent"):

@@ -216,7 +216,15 @@ class BeamBracket(BeamFields, PoissonSystem):
         return tuple(e for end in self.bracket_ends for e in end.essential_values(part))
 
     def forcing(self, test, gradient, dt):
-        return load_forcing(self, self.rod, test[1], gradient[1], dt) if self.loads else Form([])
+        """Work of the loads on a test of the momentum (body frame), over a step g⁰ → g⁰ cay(Δt ζ)."""
+        if not self.loads:
+            return Form([])
+        # A potential acts on the mean R̄ = ½(R⁰ + R¹) of the directors: since x¹ - x⁰ = Δt R̄ v, the
+        # work on ζ is its exact change. Loads that turn with the section act at the orientation
+        # halfway. Both are symmetric in time, so of second order.
+        step = _step((self.position, self.orientation), self.time, test[1], gradient[1], dt)
+        works = (load.density("mean_work", step) for load in self.rod.loads)
+        return self.rod.cells.at_nodes(sum(works, ufl.as_ufl(0.0)))
 
     def start_values(self, stage):
         return {
@@ -229,12 +237,31 @@ class BeamBracket(BeamFields, PoissonSystem):
         beam has damping, loads in time or ends that need the configuration form.
         """
         self.check_state()
-        check_for_bracket(self, self.rod if self.loads else None)
+        self._refuse_damping_and_time()
         self.prepare()
         for load in self.loads:
             load.check_start(self)
         for end in self.bracket_ends:
             end.check_start()
+
+    def _refuse_damping_and_time(self) -> None:
+        """Raise ``ValueError`` for damping, or for a load that depends on time, which a step on
+        strain and momentum would not evaluate at the right time.
+        """
+        if self.damping is not None:
+            raise ValueError(
+                "damping: steppers on strain and momentum do not support it (their bracket is "
+                "antisymmetric); take a method in configuration form, such as GeneralizedAlpha"
+            )
+        pose, probe = (self.position, self.orientation), ufl.as_vector([1.0] * 6)
+        for applied in self.rod.loads if self.loads else ():
+            work = applied.density("work", pose, probe, self.time, probe)
+            if any(part is self.time for part in unique_pre_traversal(work)):
+                raise ValueError(
+                    f"{applied.load!r} depends on the time, and steppers on strain and momentum "
+                    "evaluate it at the end of a step only; change a Constant between steps, or "
+                    "take GeneralizedAlpha"
+                )
 
     def set_time(self, t: float) -> None:
         self._now.set(t)
@@ -283,16 +310,6 @@ class BeamBracket(BeamFields, PoissonSystem):
         return tuple(found)
 
 
-def load_forcing(beam: BeamFields, rod: Rod, test: Expr, velocity: Expr, dt: Expr) -> Form:
-    """Work of the loads on a test of the momentum (body frame), over a step g⁰ → g⁰ cay(Δt ζ)."""
-    # A potential acts on the mean R̄ = ½(R⁰ + R¹) of the directors: since x¹ - x⁰ = Δt R̄ v, the
-    # work on ζ is its exact change. Loads that turn with the section act at the orientation
-    # halfway. Both are symmetric in time, so of second order.
-    step = _step((beam.position, beam.orientation), beam.time, test, velocity, dt)
-    density = sum((load.density("mean_work", step) for load in rod.loads), ufl.as_ufl(0.0))
-    return rod.cells.at_nodes(density)
-
-
 def _step(start: Pose, time: Expr, test: Expr, velocity: Expr, dt: Expr) -> NodalStep:
     """A step of the nodes with a velocity in the body frame."""
     spin, linear = halves(velocity, "velocity")
@@ -321,22 +338,3 @@ def _step(start: Pose, time: Expr, test: Expr, velocity: Expr, dt: Expr) -> Noda
         following=join(rotation, quaternion.rotate(between, translation)),
         weight=weight,
     )
-
-
-def check_for_bracket(beam: BeamFields, rod: Rod | None) -> None:
-    """Raise ``ValueError`` if a beam has damping, or a load that depends on time, which a step on
-    strain and momentum would not evaluate at the right time.
-    """
-    if beam.damping is not None:
-        raise ValueError(
-            "damping: steppers on strain and momentum do not support it (their bracket is "
-            "antisymmetric); take a method in configuration form, such as GeneralizedAlpha"
-        )
-    pose, probe = (beam.position, beam.orientation), ufl.as_vector([1.0] * 6)
-    for applied in rod.loads if rod else ():
-        work = applied.density("work", pose, probe, beam.time, probe)
-        if any(part is beam.time for part in unique_pre_traversal(work)):
-            raise ValueError(
-                f"{applied.load!r} depends on the time, and steppers on strain and momentum evaluate it at "
-                "the end of a step only; change a Constant between steps, or take GeneralizedAlpha"
-            )
