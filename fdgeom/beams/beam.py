@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import ufl
-from firedrake import Function
 from ufl.algorithms import extract_coefficients
 from ufl.classes import Expr, Form
 
@@ -269,14 +268,6 @@ class Beam(BeamBracket):
     def _resultants(self) -> StressResultants:
         return StressResultants(self)
 
-    def linear_momentum(self) -> np.ndarray:
-        """Total linear momentum ∫ R n in space, shape (3,)."""
-        return self._momentum_named("linear_momentum")
-
-    def angular_momentum(self) -> np.ndarray:
-        """Total angular momentum ∫ R m + x × R n about the origin, in space, shape (3,)."""
-        return self._momentum_named("angular_momentum")
-
     @not_taped
     def reactions(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Reactions at the held ends, from the present strain and momentum.
@@ -330,12 +321,6 @@ class Beam(BeamBracket):
     def strain_energy_density(self) -> Expr:
         """Elastic energy per length."""
         return self.sampled_law.energy(self.elastic_strain(), self.stiffness)
-
-    def output_coordinates(self) -> Function:
-        return self.position
-
-    def output_orientation(self) -> Function:
-        return self.orientation
 
     def drawn_beams(self) -> "tuple[Beam, ...]":
         return (self,)

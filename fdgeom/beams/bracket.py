@@ -16,6 +16,7 @@ from fdgeom.beams.fields import BeamFields, End
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.loads import NodalStep
 from fdgeom.beams.rod.mean_directors import mean_cayley
+from fdgeom.beams.rod.output import RodSystem
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.turns import Turns
 from fdgeom.beams.rod.variation import Pose
@@ -137,7 +138,7 @@ def _velocity(name: str, velocity: Callable, time) -> Expr:
     return expression
 
 
-class BeamBracket(BeamFields, PoissonSystem):
+class BeamBracket(BeamFields, RodSystem, PoissonSystem):
     """A beam as the steppers on strain and momentum move it, with its configuration:
 
         {f, h} = ∫ a·(β' + [γ+e, β]) - b·(α' + [γ+e, α]) ds + ∫ μ·[β, α] ds
@@ -297,10 +298,6 @@ class BeamBracket(BeamFields, PoissonSystem):
         }
 
     # --- as a system -------------------------------------------------------------------------------
-    def equations(self) -> dict[str, Form]:
-        """None beside those of the class."""
-        return {}
-
     def all_forms(self) -> tuple[Form | Expr, ...]:
         found = [*self.forms, *(e for end in self.bracket_ends for e in end.given_motion())]
         if self.degree == 1:  # else nothing moves it that has loads or damping

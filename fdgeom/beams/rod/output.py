@@ -1,9 +1,37 @@
-"""Fields of beams and rods by name, for drawing."""
+"""Output of beams and networks of rods: total momenta, and fields by name for drawing."""
 
+import numpy as np
 import ufl
+from firedrake import Form, Function
 from ufl.core.expr import Expr
 
 from fdgeom.lie import halves, quaternion
+from fdgeom.systems.system import System
+
+
+class RodSystem(System):
+    """Base class of beams and networks of rods: total momenta in space, and what is drawn."""
+
+    position: Function
+    orientation: Function
+
+    def linear_momentum(self) -> np.ndarray:
+        """Total linear momentum in space, shape (3,): ∫ R n of the momentum (m, n)."""
+        return self._momentum_named("linear_momentum")
+
+    def angular_momentum(self) -> np.ndarray:
+        """Total angular momentum about the origin, in space, shape (3,): ∫ R m + x × R n."""
+        return self._momentum_named("angular_momentum")
+
+    def equations(self) -> dict[str, Form | Expr]:
+        """None beside those of the class."""
+        return {}
+
+    def output_coordinates(self) -> Function:
+        return self.position
+
+    def output_orientation(self) -> Function:
+        return self.orientation
 
 
 def shown(pose, strain: Expr, stress: Expr, momentum: Expr, velocity: Expr) -> dict[str, Expr]:

@@ -14,7 +14,7 @@ from fdgeom.beams.forces import Forces, PresentForces
 from fdgeom.beams.held_nodes import HeldNodes, Hold
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.numerics import attempts, friction_remedy, rod_numerics
-from fdgeom.beams.rod.output import shown
+from fdgeom.beams.rod.output import RodSystem, shown
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.turns import Turns
 from fdgeom.beams.rod.variation import check_poses, displaced, in_body, rate
@@ -33,7 +33,7 @@ from fdgeom.validation import choice
 SIDES = ("first", "second")
 
 
-class RodMotion(Motion):
+class RodMotion(RodSystem, Motion):
     """One rod or a network of rods, as the methods in configuration form move it:
 
         ẋ = v,  q̇ = q (0, Ω)/2,   M v̇ - ad*_v(Mv) + Bᵀσ - f + B_Φᵀλ = 0,   Φ(g) = 0
@@ -160,14 +160,6 @@ class RodMotion(Motion):
             "angular_momentum": tuple(self.cells.at_nodes(angular[k]) for k in range(3)),
         }
 
-    def linear_momentum(self) -> np.ndarray:
-        """Total linear momentum in space, shape (3,)."""
-        return self._momentum_named("linear_momentum")
-
-    def angular_momentum(self) -> np.ndarray:
-        """Total angular momentum about the origin, in space, shape (3,)."""
-        return self._momentum_named("angular_momentum")
-
     # --- forces ----------------------------------------------------------------------------------
     @cached_property
     def _present_forces(self) -> tuple[Accelerations, PresentForces]:
@@ -262,10 +254,6 @@ class RodMotion(Motion):
         return np.zeros(self.space.dof_dset.size, dtype=int)
 
     # --- what the recording reads ----------------------------------------------------------------
-    def equations(self) -> dict[str, Form]:
-        """None beside those of the class."""
-        return {}
-
     @cached_property
     def _in_cells(self) -> dict[str, tuple[Function, VectorAssembly]]:
         """Strain, stress and elastic energy per length, in the motion's own measure, as fields that
@@ -302,14 +290,6 @@ class RodMotion(Motion):
 
     def drawn_beams(self) -> tuple:
         return self.members
-
-    def output_coordinates(self) -> Function:
-        """The nodes' positions."""
-        return self.position
-
-    def output_orientation(self) -> Function:
-        """The nodes' orientations."""
-        return self.orientation
 
     # --- what the steppers ask -------------------------------------------------------------------
     def solver_defaults(self, first, other):
