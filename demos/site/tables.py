@@ -18,7 +18,7 @@ from markdown import table, to_rst
 
 import fdgeom as fg
 from fdgeom import citations, steppers
-from fdgeom.beams.bracket import BeamBracket
+from fdgeom.beams.beam import Beam
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.sections.drawn_section import DrawnSection
 from fdgeom.steppers.composition_schemes import PAPERS
@@ -134,7 +134,7 @@ def hooks() -> str:
         "all steppers": (Method, Restart, steppers.Stepper),
         "all systems": (System,),
         "Poisson systems": (PoissonForms,),
-        "beams": (BeamBracket,),
+        "beams": (Beam,),
         "motions": (fg.Motion,),
         "beams and assemblies in configuration form": (RodMotion,),
     }

@@ -6,29 +6,35 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import ufl
-from firedrake import Function
+from firedrake import Constant, TestFunction, dot, inner, split
 from ufl.algorithms import extract_coefficients
 from ufl.classes import Expr, Form
+from ufl.corealg.traversal import unique_pre_traversal
 
 from fdgeom import citations
 from fdgeom.beams.beam_motion import BeamMotion
-from fdgeom.beams.bracket import BeamBracket
+from fdgeom.beams.bracket import BracketEnd, bracket_step
 from fdgeom.beams.chain import Chain, Reconstruct, projection
 from fdgeom.beams.consistency import Consistency
 from fdgeom.beams.contact.contact import contact_fields
 from fdgeom.beams.ends import GivenPose, Sliding
+from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.fingerprint import beam_parameters
 from fdgeom.beams.forces import BeamReactions, StressResultants
 from fdgeom.beams.law import SectionLaw
 from fdgeom.beams.network.joints import Place
 from fdgeom.beams.rod.loads import BodyLoad
-from fdgeom.beams.rod.output import shown
+from fdgeom.beams.rod.output import RodSystem, shown
+from fdgeom.beams.rod.rod import Rod
+from fdgeom.beams.rod.turns import Turns
 from fdgeom.beams.rod.variation import body_translation
 from fdgeom.beams.rod_of_beam import check_places, rod_of, set_shape
 from fdgeom.build_message import compiling
-from fdgeom.lie import halves, join, quaternion
+from fdgeom.data import Number
+from fdgeom.lie import halves, join, quaternion, se3
 from fdgeom.operations import Operation
 from fdgeom.operations.dependent import Dependent, MadeOnce, dependents_in
+from fdgeom.systems.poisson.poisson import PoissonSystem
 from fdgeom.systems.system import named_energies
 from fdgeom.taping import not_taped, record
 
@@ -36,7 +42,7 @@ if TYPE_CHECKING:
     from fdgeom.beams.section import Section
 
 
-class Beam(BeamBracket):
+class Beam(BeamFields, RodSystem, PoissonSystem):
     """Geometrically exact beam: bending, torsion, shear and extension, large rotations.
 
     Parameters
@@ -112,9 +118,16 @@ class Beam(BeamBracket):
     one if only that is held). If you set both and they contradict one another, steps raise
     ``ValueError``; call :meth:`reconstruct` or :meth:`project` to choose. Steppers on strain and
     momentum accept any strain and configuration and move them side by side.
+
+    For authors: ``consistency``, ``at_nodes``, ``bracket_ends``, ``chain``,
+    ``compliance_of_inertia``, ``elastic_strain``, ``ends``, ``in_measure``, ``inertia``,
+    ``inside``, ``kinetic``, ``numbers_of_inertia``, ``potential``, ``rod``, ``sampled_law``,
+    ``shaped``, ``stiffness``, ``tangent``, ``time``.
     """
 
     cites = ("ChenShi2025",)
+    # Steps in configuration form never ask for them.
+    _forms_are_known = _structure_is_known = True
 
     @compiling("Beam")
     def __init__(
@@ -133,11 +146,21 @@ class Beam(BeamBracket):
         damping=None,
         strain_measure: str = "simo-reissner",
     ) -> None:
-        super().__init__(
-            mesh, section, law=law, degree=degree, end_weight=end_weight, left=left, right=right,
+        BeamFields.__init__(
+            self, mesh, section, law=law, degree=degree, end_weight=end_weight, left=left, right=right,
             reference_strain=reference_strain, loads=loads, damping=damping,
             strain_measure=strain_measure, shaped=reference_shape is not None,
         )  # fmt: skip
+        #: The supports of the ends, for steps of strain and momentum.
+        self.bracket_ends = tuple(BracketEnd(self, end) for end in self.ends)
+        PoissonSystem.__init__(
+            self,
+            self.state,
+            energy=self._beam_energy,  # type: ignore[arg-type]
+            bracket=self._beam_bracket,
+            pairing=self._beam_pairing,
+            names=("strain", "momentum"),
+        )
         citations.cite(type(self))
         check_places(self)
         self.chain = Chain(self)
@@ -151,13 +174,11 @@ class Beam(BeamBracket):
     @cached_property
     def motion(self) -> BeamMotion:
         """The beam in configuration form, as a motion; ``ValueError`` as for :attr:`rod`."""
-        return BeamMotion(self, self.rod, self.consistency)
+        return BeamMotion(self)
 
     def in_measure(self, measure: str) -> BeamMotion:
         """The beam's motion with strains, stresses and elastic energy in another strain measure."""
-        if measure == self.strain_measure:
-            return BeamMotion(self, self.rod, self.consistency)
-        return BeamMotion(self, rod_of(self, measure), self.consistency, measure=measure)
+        return BeamMotion(self, measure)
 
     def __repr__(self) -> str:
         if not hasattr(self, "_extent"):
@@ -249,6 +270,147 @@ class Beam(BeamBracket):
 
         record(name, do, lambda: operations, self)
 
+    @cached_property
+    def rod(self) -> Rod:
+        """The configuration form; ``ValueError`` if the degree is not 1 or a load has no place."""
+        return rod_of(self)
+
+    @cached_property
+    def turns(self) -> Turns:
+        return Turns(self.orientation)
+
+    # --- forms -------------------------------------------------------------------------------------
+    def _beam_energy(self) -> Form:
+        strain, momentum = split(self.state)
+        return self.kinetic(momentum) + self.potential(strain)
+
+    def _beam_pairing(self, a, b) -> Form:
+        (a_strain, a_momentum), (b_strain, b_momentum) = split(a), split(b)
+        return self.inside(inner(a_strain, b_strain)) + self.at_nodes(inner(a_momentum, b_momentum))
+
+    def _beam_bracket(self, a, b) -> Form:
+        (a, alpha), (b, beta) = split(a), split(b)
+        strain, momentum = split(self.state)
+        frame = strain + self.tangent
+        coupling = inner(a, beta.dx(0) + se3.bracket(frame, beta)) - inner(
+            b, alpha.dx(0) + se3.bracket(frame, alpha)
+        )
+        return self.inside(coupling) + self.at_nodes(inner(momentum, se3.bracket(beta, alpha)))
+
+    # --- how the steppers see it -------------------------------------------------------------------
+    def gradient(self, state, auxiliary=()):
+        strain, momentum = state
+        return self.stress(strain), dot(self.compliance_of_inertia, momentum)
+
+    def with_energy(self, energy):
+        raise ValueError("system: the energy of a Beam cannot be replaced; state a PoissonSystem")
+
+    def _chart(self, k: int, unknown: Expr):
+        """The strain itself; for the momentum the body velocity, so that end conditions are nodal."""
+        if k == 0:
+            return unknown, self.stress(unknown)
+        return dot(self.inertia, unknown), unknown
+
+    def frozen_gradient(self, k: int):
+        return self.stress(self.strain) if k == 0 else self.velocity
+
+    def _essential_values(self, active):
+        if 1 not in active:
+            return ()
+        part = tuple(active).index(1)
+        return tuple(e for end in self.bracket_ends for e in end.essential_values(part))
+
+    def forcing(self, test, gradient, dt):
+        """Work of the loads on a test of the momentum (body frame), over a step g⁰ → g⁰ cay(Δt ζ)."""
+        if not self.loads:
+            return Form([])
+        # A potential acts on the mean R̄ = ½(R⁰ + R¹) of the directors: since x¹ - x⁰ = Δt R̄ v, the
+        # work on ζ is its exact change. Loads that turn with the section act at the orientation
+        # halfway. Both are symmetric in time, so of second order.
+        step = bracket_step((self.position, self.orientation), self.time, test[1], gradient[1], dt)
+        works = (load.density("mean_work", step) for load in self.rod.loads)
+        return self.rod.cells.at_nodes(sum(works, ufl.as_ufl(0.0)))
+
+    def start_values(self, stage):
+        return {
+            piece: self.velocity if source is self.momentum else source
+            for piece, source in super().start_values(stage).items()
+        }
+
+    def check_start(self) -> None:
+        """Raise ``ValueError`` if a field is not finite, the start contradicts a held end, or the
+        beam has damping, loads in time or ends that need the configuration form.
+        """
+        self.check_state()
+        self._refuse_damping_and_time()
+        self.prepare()
+        for load in self.loads:
+            load.check_start(self)
+        for end in self.bracket_ends:
+            end.check_start()
+
+    def _refuse_damping_and_time(self) -> None:
+        """Raise ``ValueError`` for damping, or for a load that depends on time, which a step on
+        strain and momentum would not evaluate at the right time.
+        """
+        if self.damping is not None:
+            raise ValueError(
+                "damping: steppers on strain and momentum do not support it (their bracket is "
+                "antisymmetric); take a method in configuration form, such as GeneralizedAlpha"
+            )
+        pose, probe = (self.position, self.orientation), ufl.as_vector([1.0] * 6)
+        for applied in self.rod.loads if self.loads else ():
+            work = applied.density("work", pose, probe, self.time, probe)
+            if any(part is self.time for part in unique_pre_traversal(work)):
+                raise ValueError(
+                    f"{applied.load!r} depends on the time, and steppers on strain and momentum "
+                    "evaluate it at the end of a step only; change a Constant between steps, or "
+                    "take GeneralizedAlpha"
+                )
+
+    def set_time(self, t: float) -> None:
+        self._now.set(t)
+        for end in self.bracket_ends:
+            end.update()
+
+    @cached_property
+    def _now(self) -> Number:
+        return Number(self.time)
+
+    @property
+    def clocks(self) -> tuple[Constant, ...]:
+        return (self.time,)
+
+    def companions(self, active, new, *, dt: Expr, configuration: str = "mean"):
+        """Momentum, velocity and configuration after a substep of the momentum, g¹ = g⁰ cay(Δt ζ)
+        with ζ of the old, the new or the mean momentum, equation (55).
+        """
+        if 1 not in active:
+            return {}
+        velocity = dot(self.compliance_of_inertia, new[1])
+        used = {
+            "old": self.velocity,
+            "new": velocity,
+            "mean": 0.5 * (self.velocity + velocity),
+        }[configuration]
+        pose = se3.pose_compose((self.position, self.orientation), se3.pose_cay(dt * used))
+        return {
+            self.momentum: new[1],
+            self.velocity: velocity,
+            self.position: pose[0],
+            self.orientation: quaternion.normalize(pose[1]),
+        }
+
+    # --- as a system -------------------------------------------------------------------------------
+    def all_forms(self) -> tuple[Form | Expr, ...]:
+        found: list[Form | Expr] = [*self.forms]
+        found += (e for end in self.bracket_ends for e in end.given_motion())
+        if self.degree == 1:  # else nothing moves it that has loads or damping
+            pose, v = (self.position, self.orientation), self.velocity
+            test = TestFunction(v.function_space())
+            found += [self.rod.internal_work(pose, test, v), self.rod.external_work(pose, test, v)]
+        return tuple(found)
+
     # --- numbers -----------------------------------------------------------------------------------
     def stress_at(self, s) -> np.ndarray:
         """Stress resultants (moment, force) at an arc length: for ``section.recover``.
@@ -270,14 +432,6 @@ class Beam(BeamBracket):
     @cached_property
     def _resultants(self) -> StressResultants:
         return StressResultants(self)
-
-    def linear_momentum(self) -> np.ndarray:
-        """Total linear momentum ∫ R n in space, shape (3,)."""
-        return self._momentum_named("linear_momentum")
-
-    def angular_momentum(self) -> np.ndarray:
-        """Total angular momentum ∫ R m + x × R n about the origin, in space, shape (3,)."""
-        return self._momentum_named("angular_momentum")
 
     @not_taped
     def reactions(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -332,12 +486,6 @@ class Beam(BeamBracket):
     def strain_energy_density(self) -> Expr:
         """Elastic energy per length."""
         return self.sampled_law.energy(self.elastic_strain(), self.stiffness)
-
-    def output_coordinates(self) -> Function:
-        return self.position
-
-    def output_orientation(self) -> Function:
-        return self.orientation
 
     def drawn_beams(self) -> "tuple[Beam, ...]":
         return (self,)

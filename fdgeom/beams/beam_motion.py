@@ -1,60 +1,54 @@
 """A beam in configuration form as a motion: its own poses, and its velocity in both frames."""
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from firedrake import Function
 from mpi4py import MPI
 
-from fdgeom.beams.consistency import Consistency
-from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.fingerprint import beam_parameters
-from fdgeom.beams.forces import Forces
 from fdgeom.beams.held_nodes import held_ends
-from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.beams.rod.variation import body_translation, in_body
+from fdgeom.beams.rod_of_beam import rod_of
 from fdgeom.data import Field
 from fdgeom.execution import PointwiseUpdate
-from fdgeom.lie import halves, join, quaternion
 from fdgeom.line import end_node
 from fdgeom.operations import Map, Operation, Performed
-from fdgeom.taping import not_taped
+
+if TYPE_CHECKING:
+    from fdgeom.beams.beam import Beam
 
 
 class BeamMotion(RodMotion):
-    """A beam as the methods in configuration form move it."""
+    """A beam as the methods in configuration form move it, in its own or another strain measure."""
 
     # The velocity of the motion has its translation in the space frame. `beam.velocity`, all in the
     # body frame, is read before steps and written after them, like the beam's strain and momentum.
-    def __init__(
-        self, beam: BeamFields, rod: Rod, consistency: Consistency, *, measure: str | None = None
-    ) -> None:
+    def __init__(self, beam: "Beam", measure: str | None = None) -> None:
         space = beam.velocity.function_space()
-        self._ends = held_ends(beam.ends, lambda name: end_node(space, name))
-        holds = tuple(self._ends.values())
-        super().__init__(rod, beam.position, beam.orientation, holds=holds)
-        self.beam, self.members, self._measure = beam, (beam,), measure
-        self._consistency = consistency
+        ends = held_ends(beam.ends, lambda name: end_node(space, name))
+        self._measure = None if measure == beam.strain_measure else measure
+        rod = beam.rod if self._measure is None else rod_of(beam, measure)
+        super().__init__(rod, beam.position, beam.orientation, holds=tuple(ends.values()))
+        self.beam, self.members, self._ends = beam, (beam,), (ends,)
         self.body_velocity = BodyVelocity(self.v, self.orientation, beam.velocity)
 
     def synchronise(self, modified=None):
         """Velocity and configuration from what was set last of the beam."""
         modified = modified or ()
-        found = self._consistency.for_configuration(self.rod, modified, alone=True)
+        consistency = self.beam.consistency
+        found = consistency.for_configuration(self.rod, modified, alone=True)
         # Another motion of the beam may have moved it.
-        known = self._consistency.noted.holds() and not {id(f) for f in modified} & self._of_beam
-        return (
-            found
-            if known and self.body_velocity.agrees()
-            else [*found, self.body_velocity.to_space]
-        )
+        known = consistency.noted.holds() and not {id(f) for f in modified} & self._of_beam
+        if known and self.body_velocity.agrees():
+            return found
+        return [*found, self.body_velocity.to_space]
 
     @cached_property
     def _of_beam(self) -> set[int]:
         return {id(f) for f in self.beam.functions().values()}
-
-    def synchronised(self):
-        self._consistency.synchronised(strain_follows=True)
 
     def publish(self):
         """The beam's velocity, strain and momentum."""
@@ -62,26 +56,11 @@ class BeamMotion(RodMotion):
 
     @cached_property
     def _published(self) -> list[Operation]:
-        return [self.body_velocity.to_body, *self._consistency.of_configuration(self.rod)]
+        return [self.body_velocity.to_body, *self.beam.consistency.of_configuration(self.rod)]
 
-    def remembered(self):
-        return (self._consistency.noted,)
-
-    def agree(self) -> None:
-        self._consistency.noted.take()
-
-    @not_taped
-    def reactions(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    def reactions_of(self, forces):
         """Moment about the node and force at each held end, in space, two arrays of 3."""
-        return self.reactions_of(self.forces())
-
-    def reactions_of(self, forces: Forces) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """:meth:`reactions` of given forces."""
-        values = forces.supports()
-        return {name: self.held_by(values, hold) for name, hold in self._ends.items()}
-
-    def member_of_nodes(self) -> np.ndarray:
-        return np.zeros(self.space.dof_dset.size, dtype=int)
+        return super().reactions_of(forces)[0]
 
     def parameters(self) -> dict[str, object]:
         """The parameters of the beam, with this strain measure."""
@@ -100,11 +79,9 @@ class BodyVelocity:
     def __init__(self, v: Function, orientation: Function, body: Function) -> None:
         self._comm, scratch = body.comm, Function(body.function_space())
         self._body, self._scratch = Field(body), Field(scratch)
-        spin, drift = halves(v, "velocity")
-        turned = join(spin, quaternion.rotate_inverse(orientation, drift))
+        turned = in_body(orientation, v)
         self._turn = PointwiseUpdate({scratch: turned})
-        spin, drift = halves(body, "velocity")
-        turned_back = {v: join(spin, quaternion.rotate(orientation, drift))}
+        turned_back = {v: body_translation(orientation, body)}
         self._turn_back = PointwiseUpdate(turned_back)
         #: The operations that compute ``v``, unless both agree, and ``body``.
         self.to_space = Performed(do=self._read, operations=[Map(values=turned_back)])

@@ -1,32 +1,25 @@
-"""A beam as a Poisson system: strain and momentum with their bracket, its ends, loads over a step."""
+"""Ends of a beam, and a step of its nodes as loads see it, for steppers on strain and momentum."""
 
 from collections.abc import Callable
-from functools import cached_property
 
 import numpy as np
 import ufl
-from firedrake import Constant, Function, TestFunction, dot, inner, split
+from firedrake import Function
 from mpi4py import MPI
 from ufl.algorithms import expand_derivatives
-from ufl.classes import Expr, Form
-from ufl.corealg.traversal import unique_pre_traversal
+from ufl.classes import Expr
 
 from fdgeom.beams.ends import HELD, GivenPose, Sliding
 from fdgeom.beams.fields import BeamFields, End
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.loads import NodalStep
 from fdgeom.beams.rod.mean_directors import mean_cayley
-from fdgeom.beams.rod.rod import Rod
-from fdgeom.beams.rod.turns import Turns
 from fdgeom.beams.rod.variation import Pose
-from fdgeom.beams.rod_of_beam import rod_of
-from fdgeom.data import Number
 from fdgeom.execution import PointwiseUpdate
-from fdgeom.lie import halves, join, quaternion, se3
+from fdgeom.lie import halves, join, quaternion
 from fdgeom.line import end_node
 from fdgeom.messages import format_value, reported_as
 from fdgeom.operations import EssentialValues
-from fdgeom.systems.poisson.poisson import PoissonSystem
 
 
 class BracketEnd:
@@ -137,163 +130,7 @@ def _velocity(name: str, velocity: Callable, time) -> Expr:
     return expression
 
 
-class BeamBracket(BeamFields, PoissonSystem):
-    """A beam as the steppers on strain and momentum move it, with its configuration:
-
-        {f, h} = ∫ a·(β' + [γ+e, β]) - b·(α' + [γ+e, α]) ds + ∫ μ·[β, α] ds
-
-    with (a, α) = δf/δz and (b, β) = δh/δz: Chen & Shi (2025), equations (41) and (50).
-
-    For authors: ``consistency``, ``at_nodes``, ``bracket_ends``, ``chain``,
-    ``compliance_of_inertia``, ``elastic_strain``, ``ends``, ``in_measure``, ``inertia``,
-    ``inside``, ``kinetic``, ``numbers_of_inertia``, ``potential``, ``rod``, ``sampled_law``,
-    ``shaped``, ``stiffness``, ``tangent``, ``time``.
-    """
-
-    # Steps in configuration form never ask for them.
-    _forms_are_known = _structure_is_known = True
-
-    def __init__(self, mesh, section, **options) -> None:
-        BeamFields.__init__(self, mesh, section, **options)
-        #: The supports of the ends in this form.
-        self.bracket_ends = tuple(BracketEnd(self, end) for end in self.ends)
-        PoissonSystem.__init__(
-            self,
-            self.state,
-            energy=lambda: self._energy_of(*split(self.state)),
-            bracket=self._beam_bracket,
-            pairing=self._beam_pairing,
-            names=("strain", "momentum"),
-        )
-
-    @cached_property
-    def rod(self) -> Rod:
-        """The configuration form; ``ValueError`` if the degree is not 1 or a load has no place."""
-        return rod_of(self)
-
-    @cached_property
-    def turns(self) -> Turns:
-        return Turns(self.orientation)
-
-    # --- forms -------------------------------------------------------------------------------------
-    def _energy_of(self, strain: Expr, momentum: Expr) -> Form:
-        return self.kinetic(momentum) + self.potential(strain)
-
-    def _beam_pairing(self, a, b) -> Form:
-        (a_strain, a_momentum), (b_strain, b_momentum) = split(a), split(b)
-        return self.inside(inner(a_strain, b_strain)) + self.at_nodes(inner(a_momentum, b_momentum))
-
-    def _beam_bracket(self, a, b) -> Form:
-        (a, alpha), (b, beta) = split(a), split(b)
-        strain, momentum = split(self.state)
-        frame = strain + self.tangent
-        coupling = inner(a, beta.dx(0) + se3.bracket(frame, beta)) - inner(
-            b, alpha.dx(0) + se3.bracket(frame, alpha)
-        )
-        return self.inside(coupling) + self.at_nodes(inner(momentum, se3.bracket(beta, alpha)))
-
-    # --- how the steppers see it -------------------------------------------------------------------
-    def gradient(self, state, auxiliary=()):
-        strain, momentum = state
-        return self.stress(strain), dot(self.compliance_of_inertia, momentum)
-
-    def with_energy(self, energy):
-        raise ValueError("system: the energy of a Beam cannot be replaced; state a PoissonSystem")
-
-    def _chart(self, k: int, unknown: Expr):
-        """The strain itself; for the momentum the body velocity, so that end conditions are nodal."""
-        if k == 0:
-            return unknown, self.stress(unknown)
-        return dot(self.inertia, unknown), unknown
-
-    def frozen_gradient(self, k: int):
-        return self.stress(self.strain) if k == 0 else self.velocity
-
-    def _essential_values(self, active):
-        if 1 not in active:
-            return ()
-        part = tuple(active).index(1)
-        return tuple(e for end in self.bracket_ends for e in end.essential_values(part))
-
-    def forcing(self, test, gradient, dt):
-        return load_forcing(self, self.rod, test[1], gradient[1], dt) if self.loads else Form([])
-
-    def start_values(self, stage):
-        return {
-            piece: self.velocity if source is self.momentum else source
-            for piece, source in super().start_values(stage).items()
-        }
-
-    def check_start(self) -> None:
-        """Raise ``ValueError`` if a field is not finite, the start contradicts a held end, or the
-        beam has damping, loads in time or ends that need the configuration form.
-        """
-        self.check_state()
-        check_for_bracket(self, self.rod if self.loads else None)
-        self.prepare()
-        for load in self.loads:
-            load.check_start(self)
-        for end in self.bracket_ends:
-            end.check_start()
-
-    def set_time(self, t: float) -> None:
-        self._now.set(t)
-        for end in self.bracket_ends:
-            end.update()
-
-    @cached_property
-    def _now(self) -> Number:
-        return Number(self.time)
-
-    @property
-    def clocks(self) -> tuple[Constant, ...]:
-        return (self.time,)
-
-    def companions(self, active, new, *, dt: Expr, configuration: str = "mean"):
-        """Momentum, velocity and configuration after a substep of the momentum, g¹ = g⁰ cay(Δt ζ)
-        with ζ of the old, the new or the mean momentum, equation (55).
-        """
-        if 1 not in active:
-            return {}
-        velocity = dot(self.compliance_of_inertia, new[1])
-        used = {
-            "old": self.velocity,
-            "new": velocity,
-            "mean": 0.5 * (self.velocity + velocity),
-        }[configuration]
-        pose = se3.pose_compose((self.position, self.orientation), se3.pose_cay(dt * used))
-        return {
-            self.momentum: new[1],
-            self.velocity: velocity,
-            self.position: pose[0],
-            self.orientation: quaternion.normalize(pose[1]),
-        }
-
-    # --- as a system -------------------------------------------------------------------------------
-    def equations(self) -> dict[str, Form]:
-        """None beside those of the class."""
-        return {}
-
-    def all_forms(self) -> tuple[Form | Expr, ...]:
-        found = [*self.forms, *(e for end in self.bracket_ends for e in end.given_motion())]
-        if self.degree == 1:  # else nothing moves it that has loads or damping
-            pose, v = (self.position, self.orientation), self.velocity
-            test = TestFunction(v.function_space())
-            found += [self.rod.internal_work(pose, test, v), self.rod.external_work(pose, test, v)]
-        return tuple(found)
-
-
-def load_forcing(beam: BeamFields, rod: Rod, test: Expr, velocity: Expr, dt: Expr) -> Form:
-    """Work of the loads on a test of the momentum (body frame), over a step g⁰ → g⁰ cay(Δt ζ)."""
-    # A potential acts on the mean R̄ = ½(R⁰ + R¹) of the directors: since x¹ - x⁰ = Δt R̄ v, the
-    # work on ζ is its exact change. Loads that turn with the section act at the orientation
-    # halfway. Both are symmetric in time, so of second order.
-    step = _step((beam.position, beam.orientation), beam.time, test, velocity, dt)
-    density = sum((load.density("mean_work", step) for load in rod.loads), ufl.as_ufl(0.0))
-    return rod.cells.at_nodes(density)
-
-
-def _step(start: Pose, time: Expr, test: Expr, velocity: Expr, dt: Expr) -> NodalStep:
+def bracket_step(start: Pose, time: Expr, test: Expr, velocity: Expr, dt: Expr) -> NodalStep:
     """A step of the nodes with a velocity in the body frame."""
     spin, linear = halves(velocity, "velocity")
     rotation, translation = halves(test, "test")
@@ -321,22 +158,3 @@ def _step(start: Pose, time: Expr, test: Expr, velocity: Expr, dt: Expr) -> Noda
         following=join(rotation, quaternion.rotate(between, translation)),
         weight=weight,
     )
-
-
-def check_for_bracket(beam: BeamFields, rod: Rod | None) -> None:
-    """Raise ``ValueError`` if a beam has damping, or a load that depends on time, which a step on
-    strain and momentum would not evaluate at the right time.
-    """
-    if beam.damping is not None:
-        raise ValueError(
-            "damping: steppers on strain and momentum do not support it (their bracket is "
-            "antisymmetric); take a method in configuration form, such as GeneralizedAlpha"
-        )
-    pose, probe = (beam.position, beam.orientation), ufl.as_vector([1.0] * 6)
-    for applied in rod.loads if rod else ():
-        work = applied.density("work", pose, probe, beam.time, probe)
-        if any(part is beam.time for part in unique_pre_traversal(work)):
-            raise ValueError(
-                f"{applied.load!r} depends on the time, and steppers on strain and momentum evaluate it at "
-                "the end of a step only; change a Constant between steps, or take GeneralizedAlpha"
-            )

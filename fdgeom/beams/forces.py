@@ -24,7 +24,7 @@ from fdgeom.operations.dependent import dependents_in
 from fdgeom.systems.motion.motion import Motion
 
 if TYPE_CHECKING:
-    from fdgeom.beams.bracket import BeamBracket
+    from fdgeom.beams.beam import Beam
     from fdgeom.beams.fields import BeamFields
 
 
@@ -101,7 +101,7 @@ class BeamReactions:
     others.
     """
 
-    def __init__(self, beam: "BeamBracket") -> None:
+    def __init__(self, beam: "Beam") -> None:
         self._beam = beam
         space = beam.momentum.function_space()
         test, zero = TestFunction(space), ufl.zero(6)

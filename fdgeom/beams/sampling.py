@@ -145,7 +145,7 @@ def warn_beyond_stations(stations: np.ndarray, mesh) -> None:
             f"section: the stations reach from s = {stations[0]:g} to {stations[-1]:g}, the beam from "
             f"{first:g} to {last:g}: beyond the stations the section is that of the nearest one. Give "
             "stations at arc lengths of the mesh, the first and the last at the beam's ends",
-            stacklevel=6,
+            stacklevel=5,
         )
 
 

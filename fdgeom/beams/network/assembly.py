@@ -12,10 +12,9 @@ from fdgeom.beams.beam import Beam
 from fdgeom.beams.beam_motion import BodyVelocity
 from fdgeom.beams.ends import held_components
 from fdgeom.beams.fingerprint import beam_parameters, parameters_of_loads, with_kind
-from fdgeom.beams.forces import Forces
 from fdgeom.beams.held_nodes import Hold, held_ends
 from fdgeom.beams.network.copying import FIELDS, BeamCopy, ManySnapshots
-from fdgeom.beams.network.joint_set import JointSet, JointSprings, owners
+from fdgeom.beams.network.joint_set import JointSet, JointSprings
 from fdgeom.beams.network.joints import Ground, Joint, Place, PointBody, Prismatic
 from fdgeom.beams.network.network import Network
 from fdgeom.beams.network.network_rod import NetworkRod
@@ -124,18 +123,18 @@ class Assembly(OffTape, RodMotion):
             *fields,
             inertias=made.inertias,
             holds=[hold for _, hold in holds],
-            condition=partial(_joined, network, joints, fixed, rotations) if joints else None,
+            condition=(lambda motion: JointSet(motion, network, joints, fixed, rotations))
+            if joints
+            else None,
         )
         self.springs = JointSprings(self.joints) if joints else None
         self._body = Function(self.space, name="body velocity")
         self._body_velocity = BodyVelocity(self.v, self.orientation, self._body)
         #: Values of the beams' fields when they last agreed with those of the network.
         self._written = Snapshot([getattr(beam, name) for beam in self.beams for name in FIELDS])
-        self._noted = ManySnapshots(
-            [self._written, *(beam.consistency.noted for beam in self.beams)]
-        )
+        self._noted = ManySnapshots(self.remembered())
         # So that a load which has no meaning here is refused now.
-        self.external_work(self.configuration, TestFunction(self.space))
+        self.rod.external_work(self.configuration, TestFunction(self.space))
         self._perform([self._from_beams, self._body_velocity.to_space])
         self._written.take()
 
@@ -233,11 +232,9 @@ class Assembly(OffTape, RodMotion):
         return found
 
     def synchronised(self):
-        if self._noted.holds():
-            return
-        for beam in self.beams:
-            beam.consistency.synchronised(strain_follows=True)
-        self._written.take()
+        if not self._noted.holds():
+            super().synchronised()
+            self._written.take()
 
     def publish(self):
         """Poses, velocities, momenta and strains of the beams."""
@@ -304,7 +301,7 @@ class Assembly(OffTape, RodMotion):
         }
 
     def remembered(self):
-        return (self._written, *(beam.consistency.noted for beam in self.beams))
+        return (self._written, *super().remembered())
 
     def pose_copies(self):
         return self._poses
@@ -390,24 +387,6 @@ class Assembly(OffTape, RodMotion):
             return []
         return [(wrench[:3], wrench[3:]) for wrench in self.forces().joints()[:, 1]]
 
-    @not_taped
-    def reactions(self) -> tuple[dict[str, tuple[np.ndarray, np.ndarray]], ...]:
-        """Reactions at the held ends of each beam: moment about the node, and force, both in space.
-
-        ``reactions()[k]["left"]`` is that of ``beams[k]``; the moment at a `GivenPose` with an
-        orientation includes the torque that turns it. For joints to the ground use :meth:`force`,
-        which also says to which state the forces belong.
-        """
-        return self.reactions_of(self.forces())
-
-    def reactions_of(self, forces: Forces) -> tuple[dict[str, tuple[np.ndarray, np.ndarray]], ...]:
-        """:meth:`reactions` of given forces."""
-        values = forces.supports()
-        return tuple(
-            {name: self.held_by(values, hold) for name, hold in holds.items()}
-            for holds in self._ends
-        )
-
     def shapes(self) -> list[np.ndarray]:
         """Positions of each beam's nodes, (nodes, 3) in the order of the arc length, on all ranks."""
         parts = zip(self.beams, self.network.beams, strict=True)
@@ -421,12 +400,6 @@ class Assembly(OffTape, RodMotion):
 def _configuration_of(beam: Beam, modified: Sequence[Function] = ()) -> list[Operation]:
     """The operations that update configuration and velocity of one of the beams."""
     return beam.consistency.for_configuration(beam.rod, modified, alone=False)
-
-
-def _joined(network: Network, joints, fixed, rotations: np.ndarray, motion) -> JointSet:
-    """The joints as conditions on a motion; ``fixed``: the nodes that are held."""
-    carried = owners(network.ends, fixed, joints)
-    return JointSet(motion, network, joints, carried, rotations)
 
 
 def _warn_of_weight(beams: Sequence[Beam]) -> None:

@@ -38,8 +38,8 @@ _CONSISTENT = 1e-9
 class JointSet(Condition):
     """The joints of a network: Φ(g) = 0 of all of them, with a multiplier at a node of each."""
 
-    # `owners` (0 or 1 for each joint): which of its nodes carries the multiplier; the field `owner`
-    # gives it by the number of the node. `swapped`: joints with their first place at the second end
+    # `fixed`: the nodes that are held. The field `owner` says which node of a joint, by their
+    # numbers, carries the multiplier. `swapped`: joints with their first place at the second end
     # of their cell. `rotations` (nodes, 3, 3) are those at the start, where the triads of both
     # sides agree. `size` is the number of components of the multiplier, the most conditions of a
     # joint; `kinds` are classes of joints, each with its mask.
@@ -48,13 +48,13 @@ class JointSet(Condition):
         motion: Motion,
         network: Network,
         joints: Sequence[Joint],
-        owners: np.ndarray,
+        fixed: Collection[int],
         rotations: np.ndarray,
     ) -> None:
         self._motion, self._network = motion, network
         self.joints = tuple(joints)
         self.size = max(joint.size for joint in joints)
-        mesh = network.mesh
+        mesh, owners = network.mesh, _owners(network.ends, fixed, joints)
         self.space = VectorFunctionSpace(mesh, "CG", 1, dim=self.size)
         self.multiplier = Function(self.space, name="multiplier")
         self._cells = Cells(mesh)
@@ -323,7 +323,7 @@ class JointSprings:
         return ufl.dot(q, halves(second, "v")[0]) - ufl.dot(p, halves(first, "v")[0])
 
 
-def owners(ends: np.ndarray, fixed: Collection[int], joints: Sequence[Joint]) -> np.ndarray:
+def _owners(ends: np.ndarray, fixed: Collection[int], joints: Sequence[Joint]) -> np.ndarray:
     """A node of its own for each joint, none of them held: 0 or 1, the first or second place."""
     found = np.full(len(ends), -1)
     nodes = set(ends.ravel().tolist())

@@ -8,6 +8,7 @@ from firedrake import Function, FunctionSpace, TensorFunctionSpace, TestFunction
 from ufl.algorithms import extract_coefficients
 from ufl.classes import Expr, Form
 
+from fdgeom.beams.rod.variation import in_body
 from fdgeom.beams.sampling import nodal_mean
 from fdgeom.lie import halves, join, quaternion, se3, so3
 from fdgeom.measures import vertex
@@ -46,7 +47,7 @@ class Inertia:
         if self.separate:
             spin, linear = halves(velocity, "velocity")
             return 0.5 * (ufl.dot(spin, self.spin * spin) + self.mass * ufl.dot(linear, linear))
-        body = _in_body(orientation, velocity)
+        body = in_body(orientation, velocity)
         return 0.5 * ufl.dot(body, self.matrix * body)
 
     def work(self, orientation: Expr, velocity: Expr, acceleration: Expr, virtual: Expr) -> Expr:
@@ -57,21 +58,21 @@ class Inertia:
         if self.separate:
             torque = self.spin * spin_rate - so3.coadjoint(spin, self.spin * spin)
             return ufl.dot(torque, rotation) + self.mass * ufl.dot(linear_rate, translation)
-        body = _in_body(orientation, velocity)
+        body = in_body(orientation, velocity)
         turned = halves(body, "body")[1]
         rate = join(
             spin_rate,
             quaternion.rotate_inverse(orientation, linear_rate) - ufl.cross(spin, turned),
         )
         force = self.matrix * rate - se3.coadjoint(body, self.matrix * body)
-        return ufl.dot(force, _in_body(orientation, virtual))
+        return ufl.dot(force, in_body(orientation, virtual))
 
     def mass_product(self, orientation: Expr, a: Expr, b: Expr) -> Expr:
         """a·M b for two velocities or displacements."""
         if self.separate:
             (spin, linear), (rotation, translation) = halves(a, "a"), halves(b, "b")
             return ufl.dot(rotation, self.spin * spin) + self.mass * ufl.dot(linear, translation)
-        return ufl.dot(_in_body(orientation, b), self.matrix * _in_body(orientation, a))
+        return ufl.dot(in_body(orientation, b), self.matrix * in_body(orientation, a))
 
     def weight(self, orientation: Expr, gravity: Expr, virtual: Expr) -> Expr:
         """Virtual work of the weight in a field of gravity (3, space frame)."""
@@ -92,15 +93,9 @@ class Inertia:
 
     def momentum(self, orientation: Expr, velocity: Expr) -> tuple[Expr, Expr]:
         """Angular momentum about the node's position and linear momentum, both in space."""
-        body = self.matrix * _in_body(orientation, velocity)
+        body = self.matrix * in_body(orientation, velocity)
         spin, linear = halves(body, "body")
         return quaternion.rotate(orientation, spin), quaternion.rotate(orientation, linear)
-
-
-def _in_body(orientation: Expr, velocity: Expr) -> Expr:
-    """(rotation in the body frame, translation in the space frame) ↦ all in the body frame."""
-    rotation, translation = halves(velocity, "velocity")
-    return join(rotation, quaternion.rotate_inverse(orientation, translation))
 
 
 class NodalInertia:

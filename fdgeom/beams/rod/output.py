@@ -1,52 +1,37 @@
-"""Output fields of rods in configuration form, updated from the poses."""
+"""Output of beams and networks of rods: total momenta, and fields by name for drawing."""
 
+import numpy as np
 import ufl
-from firedrake import Function, FunctionSpace, VectorFunctionSpace
+from firedrake import Form, Function
 from ufl.core.expr import Expr
 
-from fdgeom.beams.contact.contact import contact_fields
-from fdgeom.execution import VectorAssembly
-from fdgeom.lie import halves, join, quaternion
-from fdgeom.systems.motion.motion import Motion
+from fdgeom.lie import halves, quaternion
+from fdgeom.systems.system import System
 
 
-class RodOutput:
-    """Strain, stress (with its viscous part) and momentum in the motion's own measure as fields
-    that are constant in each cell and zero in joints, and other output as expressions.
-    """
+class RodSystem(System):
+    """Base class of beams and networks of rods: total momenta in space, and what is drawn."""
 
-    def __init__(self, motion: Motion) -> None:
-        rod, g, v = motion.rod, motion.configuration, motion.v
-        space = VectorFunctionSpace(motion.mesh, "DG", 0, dim=6)
-        self._strain, self._stress = (Function(space, name=name) for name in ("strain", "stress"))
-        scalar = FunctionSpace(motion.mesh, "DG", 0)
-        self.energy = Function(scalar, name="strain_energy")
-        density = rod.law.energy(rod.elastic_strain(g), rod.stiffness)
-        # Over the length of the cell: then it is the value there.
-        self._updates = [
-            (field, VectorAssembly(rod.cells.values(value)))
-            for field, value in (
-                (self._strain, rod.strain(g)),
-                (self._stress, rod.stress(g, v)),
-                (self.energy, density),
-            )
-        ]
-        self._motion = motion
+    position: Function
+    orientation: Function
 
-    def refresh(self) -> None:
-        """Update strain, stress and energy from the present state."""
-        for field, assembly in self._updates:
-            field.dat.data_wo[...] = assembly.assemble().dat.data_ro
+    def linear_momentum(self) -> np.ndarray:
+        """Total linear momentum in space, shape (3,): ∫ R n of the momentum (m, n)."""
+        return self._momentum_named("linear_momentum")
 
-    def fields(self) -> dict[str, Expr]:
-        """The fields by name, as :func:`shown` has them."""
-        motion = self._motion
-        spin, linear = halves(motion.v, "velocity")
-        body = join(spin, quaternion.rotate_inverse(motion.orientation, linear))
-        momentum = ufl.dot(motion.rod.inertia.matrix, body)
-        pose = motion.position, motion.orientation
-        fields = shown(pose, self._strain, self._stress, momentum, body)
-        return fields | contact_fields(motion.rod, pose, motion.v)
+    def angular_momentum(self) -> np.ndarray:
+        """Total angular momentum about the origin, in space, shape (3,): ∫ R m + x × R n."""
+        return self._momentum_named("angular_momentum")
+
+    def equations(self) -> dict[str, Form | Expr]:
+        """None beside those of the class."""
+        return {}
+
+    def output_coordinates(self) -> Function:
+        return self.position
+
+    def output_orientation(self) -> Function:
+        return self.orientation
 
 
 def shown(pose, strain: Expr, stress: Expr, momentum: Expr, velocity: Expr) -> dict[str, Expr]:

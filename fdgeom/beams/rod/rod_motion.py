@@ -1,6 +1,5 @@
 """Rods as a motion: poses of the nodes on R³×SO(3), their velocities, and the balance of forces."""
 
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
@@ -10,28 +9,31 @@ import ufl
 from firedrake import Function, VectorFunctionSpace
 from ufl.classes import Expr, Form
 
+from fdgeom.beams.contact.contact import contact_fields
 from fdgeom.beams.forces import Forces, PresentForces
 from fdgeom.beams.held_nodes import HeldNodes, Hold
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.numerics import attempts, friction_remedy, rod_numerics
-from fdgeom.beams.rod.output import RodOutput
+from fdgeom.beams.rod.output import RodSystem, shown
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.turns import Turns
-from fdgeom.beams.rod.variation import check_poses, displaced, rate
-from fdgeom.forms import simplify
+from fdgeom.beams.rod.variation import check_poses, displaced, in_body, rate
+from fdgeom.execution import VectorAssembly
+from fdgeom.forms import shaped_space, simplify
 from fdgeom.lie.groups import R3xSO3
 from fdgeom.operations import Operation
 from fdgeom.systems.motion.accelerations import Accelerations
 from fdgeom.systems.motion.condition import Condition
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.system import named_energies
+from fdgeom.taping import not_taped
 from fdgeom.validation import choice
 
 #: The places of a joint.
 SIDES = ("first", "second")
 
 
-class RodMotion(Motion):
+class RodMotion(RodSystem, Motion):
     """One rod or a network of rods, as the methods in configuration form move it:
 
         ẋ = v,  q̇ = q (0, Ω)/2,   M v̇ - ad*_v(Mv) + Bᵀσ - f + B_Φᵀλ = 0,   Φ(g) = 0
@@ -40,7 +42,7 @@ class RodMotion(Motion):
     in the space frame) on R³×SO(3), and increments of the rotation as Cayley vectors.
 
     For authors: ``cells``, ``check_configuration``, ``check_loads``, ``check_turned``,
-    ``external_work``, ``forces``, ``group``, ``held_by``, ``holds``, ``in_rods``,
+    ``forces``, ``group``, ``holds``, ``in_rods``,
     ``inertial_work``, ``inertias``, ``joints``, ``kinetic``, ``member_of_nodes``, ``members``, ``network``,
     ``pose_copies``, ``potential``, ``reactions_of``, ``read_poses``, ``rod``, ``shapes``,
     ``spring_work``, ``step_forces``, ``turned``, ``write_poses``.
@@ -50,8 +52,9 @@ class RodMotion(Motion):
     can = frozenset()
     #: In the order of the nodes equations have a narrow band.
     joins_multiplier = True
-    #: The beams that it moves.
+    #: The beams that it moves, and the held ends of each.
     members: tuple = ()
+    _ends: Sequence[dict[str, Hold]] = ()
     #: Springs and dampers of the joints of a network.
     springs: Any = None
     #: Loads on all of them, beside their own.
@@ -104,19 +107,13 @@ class RodMotion(Motion):
         """Inertial plus internal minus external work, and that of the joints' springs."""
         form = self.inertial_work(configuration, v, a, test)
         form += self.rod.internal_work(configuration, test, v)
-        form += Form([]) - self.external_work(configuration, test, v, t)
+        form += Form([]) - self.rod.external_work(configuration, test, v, t)
         return form + self.spring_work(configuration, v, test)
 
     def inertial_work(self, configuration, v: Expr, a: Expr, test: Expr) -> Form:
         """Virtual work of the inertia, lumped at the nodes."""
         works = (i.work(configuration[1], v, a, test) for i in self.inertias)
         return self.cells.at_nodes(sum(works, ufl.as_ufl(0.0)))
-
-    def external_work(
-        self, configuration, test: Expr, v: Expr | None = None, t: Expr | None = None
-    ) -> Form:
-        """Virtual work of the loads, by default at rest and at the present time."""
-        return self.rod.external_work(configuration, test, v, t)
 
     def spring_work(self, configuration, v: Expr, test: Expr) -> Form:
         """Virtual work of the springs and dampers of joints, against the motion."""
@@ -163,14 +160,6 @@ class RodMotion(Motion):
             "angular_momentum": tuple(self.cells.at_nodes(angular[k]) for k in range(3)),
         }
 
-    def linear_momentum(self) -> np.ndarray:
-        """Total linear momentum in space, shape (3,)."""
-        return self._momentum_named("linear_momentum")
-
-    def angular_momentum(self) -> np.ndarray:
-        """Total angular momentum about the origin, in space, shape (3,)."""
-        return self._momentum_named("angular_momentum")
-
     # --- forces ----------------------------------------------------------------------------------
     @cached_property
     def _present_forces(self) -> tuple[Accelerations, PresentForces]:
@@ -199,7 +188,26 @@ class RodMotion(Motion):
         accelerations.solve()
         return forces
 
-    def held_by(self, values: np.ndarray, hold: Hold) -> tuple[np.ndarray, np.ndarray]:
+    @not_taped
+    def reactions(self) -> Any:
+        """Reactions at the held ends of each beam: moment about the node, and force, both in space.
+
+        ``reactions()[k]["left"]`` is that of ``beams[k]`` of an assembly, and ``reactions()["left"]``
+        that of a beam alone; the moment at a `GivenPose` with an orientation includes the torque
+        that turns it. For joints to the ground use ``force``, which also says to which state the
+        forces belong.
+        """
+        return self.reactions_of(self.forces())
+
+    def reactions_of(self, forces: Forces) -> Any:
+        """:meth:`reactions` of given forces."""
+        values = forces.supports()
+        return tuple(
+            {name: self._held_by(values, hold) for name, hold in ends.items()}
+            for ends in self._ends
+        )
+
+    def _held_by(self, values: np.ndarray, hold: Hold) -> tuple[np.ndarray, np.ndarray]:
         """Moment and force (3 each, in space) of a held node, from the values at the owned nodes."""
         total = np.zeros(6)
         for node in hold.nodes[hold.nodes < len(values)]:
@@ -216,6 +224,18 @@ class RodMotion(Motion):
             raise ValueError(f"joint must be a joint of this assembly, not {joint!r}")
         return forces.joints()[index, SIDES.index(side)]
 
+    # --- what was set by hand ----------------------------------------------------------------------
+    def synchronised(self):
+        for beam in self.members:
+            beam.consistency.synchronised(strain_follows=True)
+
+    def remembered(self):
+        return tuple(beam.consistency.noted for beam in self.members)
+
+    def agree(self) -> None:
+        for snapshot in self.remembered():
+            snapshot.take()
+
     # --- poses alone, for statics ------------------------------------------------------------------
     def read_poses(self) -> None:
         """Copy the configuration from the beams, if it has Functions of its own."""
@@ -229,42 +249,47 @@ class RodMotion(Motion):
         """The operations of :meth:`read_poses` and :meth:`write_poses`."""
         return [], []
 
-    @abstractmethod
     def member_of_nodes(self) -> np.ndarray:
         """The member that each node of this rank belongs to; -1 for a node of the ground."""
+        return np.zeros(self.space.dof_dset.size, dtype=int)
 
     # --- what the recording reads ----------------------------------------------------------------
-    def equations(self) -> dict[str, Form]:
-        """None beside those of the class."""
-        return {}
-
     @cached_property
-    def _output(self) -> RodOutput:
-        return RodOutput(self)
+    def _in_cells(self) -> dict[str, tuple[Function, VectorAssembly]]:
+        """Strain, stress and elastic energy per length, in the motion's own measure, as fields that
+        are constant in each cell and zero in joints, and their updates.
+        """
+        rod, g, found = self.rod, self.configuration, {}
+        for name, value in (
+            ("strain", rod.strain(g)),
+            ("stress", rod.stress(g, self.v)),
+            ("strain_energy", rod.law.energy(rod.elastic_strain(g), rod.stiffness)),
+        ):
+            space = shaped_space(value.ufl_shape, self.mesh, "DG", 0)
+            # Over the length of the cell: then it is the value there.
+            found[name] = Function(space, name=name), VectorAssembly(self.cells.values(value))
+        return found
 
     def output_fields(self) -> dict[str, Expr]:
         """Fields worth drawing, as :func:`fdgeom.beams.rod.output.shown` names them."""
         self.refresh_output()
-        return self._output.fields()
+        strain, stress = (self._in_cells[name][0] for name in ("strain", "stress"))
+        pose, body = (self.position, self.orientation), in_body(self.orientation, self.v)
+        momentum = ufl.dot(self.rod.inertia.matrix, body)
+        fields = shown(pose, strain, stress, momentum, body)
+        return fields | contact_fields(self.rod, pose, self.v)
 
     def refresh_output(self) -> None:
         self.prepare()
-        self._output.refresh()
+        for field, assembly in self._in_cells.values():
+            field.dat.data_wo[...] = assembly.assemble().dat.data_ro
 
     def strain_energy_density(self) -> Expr:
         """Elastic energy per length, as of the last :meth:`refresh_output`."""
-        return self._output.energy
+        return self._in_cells["strain_energy"][0]
 
     def drawn_beams(self) -> tuple:
         return self.members
-
-    def output_coordinates(self) -> Function:
-        """The nodes' positions."""
-        return self.position
-
-    def output_orientation(self) -> Function:
-        """The nodes' orientations."""
-        return self.orientation
 
     # --- what the steppers ask -------------------------------------------------------------------
     def solver_defaults(self, first, other):

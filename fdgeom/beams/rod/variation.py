@@ -52,6 +52,12 @@ def body_translation(orientation: Expr, displacement: Expr) -> Expr:
     return join(rotation, quaternion.rotate(orientation, translation))
 
 
+def in_body(orientation: Expr, displacement: Expr) -> Expr:
+    """A displacement whose translation is in the space frame, as one with it in the body frame."""
+    rotation, translation = halves(displacement, "displacement")
+    return join(rotation, quaternion.rotate_inverse(orientation, translation))
+
+
 def check_poses(
     position: Function, orientation: Function, in_rods: np.ndarray | bool = True
 ) -> None:

@@ -136,7 +136,7 @@ class VariationalIntegrator(Stepper):
         unknown, test = Function(system.space, name="momentum"), TestFunction(system.space)
         g = system.configuration
         virtual = self._in_space(test)
-        work = system.rod.internal_work(g, virtual) - system.external_work(g, virtual)
+        work = system.rod.internal_work(g, virtual) - system.rod.external_work(g, virtual)
         residual = self._inertia.at_nodes(dot(unknown - self._momentum, test)) + dt * work
         # The force is that of the configuration, which waits.
         solve = self._solve("momentum", unknown, dt, residual, self._momentum, 0.0, _kept)
