@@ -1,7 +1,7 @@
 """A beam in configuration form as a motion: its own poses, and its velocity in both frames."""
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from firedrake import Function
@@ -17,16 +17,14 @@ from fdgeom.execution import PointwiseUpdate
 from fdgeom.line import end_node
 from fdgeom.operations import Map, Operation, Performed
 
-if TYPE_CHECKING:
-    from fdgeom.beams.beam import Beam
-
 
 class BeamMotion(RodMotion):
     """A beam as the methods in configuration form move it, in its own or another strain measure."""
 
     # The velocity of the motion has its translation in the space frame. `beam.velocity`, all in the
     # body frame, is read before steps and written after them, like the beam's strain and momentum.
-    def __init__(self, beam: "Beam", measure: str | None = None) -> None:
+    # beam: a `Beam`, whose file imports this one.
+    def __init__(self, beam: Any, measure: str | None = None) -> None:
         space = beam.velocity.function_space()
         ends = held_ends(beam.ends, lambda name: end_node(space, name))
         self._measure = None if measure == beam.strain_measure else measure

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import ufl
@@ -24,7 +24,6 @@ from fdgeom.operations.dependent import dependents_in
 from fdgeom.systems.motion.motion import Motion
 
 if TYPE_CHECKING:
-    from fdgeom.beams.beam import Beam
     from fdgeom.beams.fields import BeamFields
 
 
@@ -101,7 +100,8 @@ class BeamReactions:
     others.
     """
 
-    def __init__(self, beam: "Beam") -> None:
+    # beam: a `Beam`, whose file imports this one.
+    def __init__(self, beam: Any) -> None:
         self._beam = beam
         space = beam.momentum.function_space()
         test, zero = TestFunction(space), ufl.zero(6)
