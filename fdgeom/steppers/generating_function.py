@@ -77,18 +77,8 @@ def correction(system: HamiltonianSystem, h_q: Expr, h_p: Expr) -> tuple[Expr, E
     """∇c of c(q, p) = H_zz(X, X) with X = (H_p, -H_q), given H_q and H_p."""
     field = (h_p, -h_q)
     turned = [
-        sum(_contract(ufl.diff(slope, z), X) for z, X in zip(system.parts, field, strict=True))
+        sum(ufl.derivative(slope, z, X) for z, X in zip(system.parts, field, strict=True))
         for slope in (h_q, h_p)
     ]
     c = expand_derivatives(sum(ufl.inner(X, Y) for X, Y in zip(field, turned, strict=True)))
     return tuple(expand_derivatives(ufl.diff(c, z)) for z in system.parts)
-
-
-def _contract(derivative: Expr, direction: Expr) -> Expr:
-    """The derivative of an expression by a variable, applied to a direction of its shape."""
-    if not direction.ufl_shape:
-        return derivative * direction
-    outer = ufl.indices(len(derivative.ufl_shape) - len(direction.ufl_shape))
-    inner = ufl.indices(len(direction.ufl_shape))
-    value = derivative[outer + inner] * direction[inner]
-    return ufl.as_tensor(value, outer) if outer else value
