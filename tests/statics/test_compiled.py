@@ -75,7 +75,9 @@ def test_same_equilibria(kind):
         beam = CASES[kind]()
         statics = fg.StaticEquilibrium(beam, compiled=compiled)
         statics.solve(0.5, time=0.5, steps=4)
-        statics.solve(time=1.0, steps=4)
+        # Short enough for Newton's method: how long a step iterates that diverges, and is halved
+        # then, depends on the last digits.
+        statics.solve(time=1.0, steps=8)
         check_way(statics, compiled)
         beams = getattr(beam, "beams", [beam])
         poses = [
@@ -86,7 +88,9 @@ def test_same_equilibria(kind):
         forces = forces[0] if beams[0] is not beam else forces
         stress = statics.stress() if beams[0] is beam else statics.stress()[0]
         found.append([*poses, np.hstack(forces["left"]), along(stress)])
-        iterations.append(statics.solver_stats()["newton_iterations"])
+        stats = statics.solver_stats()
+        assert stats["solves"] == 12
+        iterations.append(stats["newton_iterations"])
     (x, q, f, stress), (y, p, g, other) = found
     # Newton's method ends at 1e-12 of the residual; the stiffest direction is ten thousand times as
     # stiff as the softest.
@@ -94,7 +98,8 @@ def test_same_equilibria(kind):
     np.testing.assert_allclose(q, p, atol=1e-12)
     np.testing.assert_allclose(f, g, atol=1e-9)
     np.testing.assert_allclose(stress, other, atol=1e-9)
-    assert abs(iterations[0] - iterations[1]) <= 0.1 * iterations[1]
+    # Round-off decides about the last iteration of a solve.
+    assert abs(iterations[0] - iterations[1]) <= 12
 
 
 def test_same_paths_over_limits_and_bifurcations():
