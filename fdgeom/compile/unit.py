@@ -130,7 +130,9 @@ class Unit:
             if not singly or len(times) > 1 or any(c is op.dt for c in behind for op in operations):
                 raise CannotCompile("a coefficient is a function of the time")
             (self.at,) = times
-        self._library: ctypes.CDLL | None = None
+        #: Whether the code is compiled.
+        self.is_ready = False
+        self._library: ctypes.CDLL
         # The steps done and the failed call. Made once: a call takes as long as a step of a small system.
         self._results = ctypes.c_long(0), ctypes.c_int(-1)
         self._to_results = tuple(map(ctypes.byref, self._results))
@@ -215,7 +217,7 @@ class Unit:
 
     def make_ready(self) -> None:
         """Compile the code, and plan calls with the fields of the layout."""
-        if self._library is None:
+        if not self.is_ready:
             more, level = _CHAIN_HEADERS if self.couples else (), BY_HAND
             if isinstance(self.layout, MapLayout):
                 more, level = _MAP_HEADERS, WITH_LOOPS
@@ -230,12 +232,13 @@ class Unit:
                 unit_text(headers, texts), self.layout.comm, _FUNCTIONS, level=level,
                 otherwise=", or pass compiled=False to step through PETSc SNES instead",
             )  # fmt: skip
+            self.is_ready = True
             self.plan()
 
     @property
     def library(self) -> ctypes.CDLL:
         """The compiled code."""
-        if self._library is None:
+        if not self.is_ready:
             self.make_ready()
         return self._library
 
@@ -337,7 +340,7 @@ class Unit:
 
     def tolerate(self, rtol: float, atol: float, stol: float, max_it: int) -> None:
         """Set the tolerances of all solves, and the limit of their iterations."""
-        if self._library is None:
+        if not self.is_ready:
             self.make_ready()
         for k, (call, code) in enumerate(zip(self._structs, self.codes, strict=False)):
             call.tolerances = Tolerances(rtol, atol, stol, max_it, 0)

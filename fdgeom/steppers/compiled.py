@@ -35,8 +35,8 @@ class ListSteps:
         self._stepper, live = stepper, stepper.state_functions
         self._through_petsc, self._fallbacks = through_petsc, fallbacks
         self._executor = compiler.CompiledExecutor(stepper.operations, live=live, singly=True)
-        #: The compiled unit, and whether it is known to be compiled.
-        self.unit, self.is_ready = self._executor.unit, False
+        #: The compiled unit.
+        self.unit = self._executor.unit
         self._given = [
             op for op in stepper.operations if isinstance(op, PrescribeMotion) and op.is_set
         ]
@@ -47,7 +47,6 @@ class ListSteps:
     def make_ready(self) -> None:
         """Compile the code."""
         self.unit.make_ready()
-        self.is_ready = True
 
     def advance(self, steps: int, dt: float) -> tuple[int, SolveFailed | None]:
         """Take up to ``steps`` steps, few enough for Ctrl-C.

@@ -245,9 +245,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
         StepFailed
             If a step cannot be taken; the state is then the one before that step.
         """
-        # The check alone would be 2 % of a step of a small system.
-        if type(steps) is not int or steps < 1:
-            steps = whole("steps", steps, least=0)
+        steps = whole("steps", steps, least=0)
         if not steps:
             return
         self._follow_dt()
@@ -481,7 +479,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
 
     def ready_steps(self) -> "ListSteps | None":
         """The compiled steps, ready to run; None if the steps go through PETSc SNES."""
-        if self._fused is not None and not self._fused.is_ready:
+        if self._fused is not None and not self._fused.unit.is_ready:
             with self._falling_back():
                 self._fused.make_ready()
         return self._fused

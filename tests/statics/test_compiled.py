@@ -98,8 +98,9 @@ def test_same_equilibria(kind):
     np.testing.assert_allclose(q, p, atol=1e-12)
     np.testing.assert_allclose(f, g, atol=1e-9)
     np.testing.assert_allclose(stress, other, atol=1e-9)
-    # Round-off decides about the last iteration of a solve.
-    assert abs(iterations[0] - iterations[1]) <= 12
+    # With turned ends round-off decides about the last iteration of each solve.
+    most = 12 if kind == "turned" else 0.1 * iterations[1]
+    assert abs(iterations[0] - iterations[1]) <= most
 
 
 def test_same_paths_over_limits_and_bifurcations():

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import compress
 
 import numpy as np
 import ufl
@@ -83,13 +82,16 @@ class NetworkRod:
 
     def _law_datum(self, datum: Expr, having: np.ndarray) -> Expr:
         """A Function or coordinate that the law of some beams reads, in their cells."""
-        own = [beam.sampled_law.meanings[datum] for beam in compress(self._beams, having)]
         # In other cells a value that the law is made for: it may divide by its data.
-        known = own[0].comm.allgather(own[0].dat.data_ro[:1])
+        own = self._beams[int(np.argmax(having))].sampled_law.meanings[datum]
+        known = own.comm.allgather(own.dat.data_ro[:1])
         number = np.concatenate(known)[0].reshape(datum.ufl_shape).tolist()
         other = ufl.as_tensor(number) if datum.ufl_shape else ufl.as_ufl(number)
-        values = iter(own)
-        return self._in_cells([next(values) if has else other for has in having], "law")
+        values = [
+            beam.sampled_law.meanings[datum] if has else other
+            for beam, has in zip(self._beams, having, strict=True)
+        ]
+        return self._in_cells(values, "law")
 
     def _in_cells(self, values: Sequence[Expr], name: str) -> Expr:
         return self._gathered(values, name, cells=True)
