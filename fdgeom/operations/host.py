@@ -43,20 +43,25 @@ def up_to_date(operation: Operation) -> Performed:
     return Performed(do=lambda: None, operations=[operation])
 
 
-class ArrayOperation(HostOperation):
-    """A host operation that gives its derivatives as arrays; ``writes`` are no mixed Functions.
+class OperationOn(HostOperation):
+    """A host operation whose constructor takes the Functions that it reads and writes."""
 
-    Subclasses define :meth:`run`, :meth:`tangents` and :meth:`cotangents`, and
-    :meth:`cotangent_rates` unless the operation is linear. These three are called at the state before
-    the operation.
-    """
-
+    # In place of the properties of the base class.
     reads: Any = None
     writes: Any = None
 
     def __init__(self, reads: Sequence[Function], writes: Sequence[Function]) -> None:
         super().__init__()
         self.reads, self.writes = list(reads), list(writes)
+
+
+class ArrayOperation(OperationOn):
+    """A host operation that gives its derivatives as arrays; ``writes`` are no mixed Functions.
+
+    Subclasses define :meth:`run`, :meth:`tangents` and :meth:`cotangents`, and
+    :meth:`cotangent_rates` unless the operation is linear. These three are called at the state before
+    the operation.
+    """
 
     def tangents(self, dots: Sequence[Function | None]) -> Sequence[np.ndarray]:
         """The tangents of what it writes, from those of what it reads; None is zero."""
@@ -80,34 +85,26 @@ class ArrayOperation(HostOperation):
         return _adjoint(self, cotangents, self.reads, self.writes)
 
 
-class _Tangent(HostOperation):
+class _Tangent(OperationOn):
     """The tangents of an :class:`ArrayOperation`."""
 
     def __init__(self, op: ArrayOperation, tangents: Tangents) -> None:
-        super().__init__()
-        self.op, self.targets = op, [tangents[f] for f in op.writes]
-        self.dots = [tangents.get(f) for f in op.reads]
-
-    @property
-    def reads(self) -> list[Function]:
-        return [*self.op.reads, *(dot for dot in self.dots if dot is not None)]
-
-    @property
-    def writes(self) -> list[Function]:
-        return self.targets
+        self.op, self.dots = op, [tangents.get(f) for f in op.reads]
+        dots = (dot for dot in self.dots if dot is not None)
+        super().__init__([*op.reads, *dots], [tangents[f] for f in op.writes])
 
     def run(self) -> None:
         values = [np.array(v) for v in self.op.tangents(self.dots)]
-        for target, value in zip(self.targets, values, strict=True):
+        for target, value in zip(self.writes, values, strict=True):
             target.dat.data_wo[...] = value
 
     def vjp(self, cotangents: Cotangents) -> list[Operation]:
-        if not any(target in cotangents for target in self.targets):
+        if not any(target in cotangents for target in self.writes):
             return []
         bent: list[Operation] = []
         if type(self.op).cotangent_rates is not ArrayOperation.cotangent_rates:
-            bent = _adjoint(self.op, cotangents, self.op.reads, self.targets, self.dots)
-        return [*bent, *_adjoint(self.op, cotangents, self.dots, self.targets)]
+            bent = _adjoint(self.op, cotangents, self.op.reads, self.writes, self.dots)
+        return [*bent, *_adjoint(self.op, cotangents, self.dots, self.writes)]
 
 
 def _adjoint(
@@ -129,22 +126,15 @@ def _adjoint(
     return [_Adjoint(op, bars, places, dots)]
 
 
-class _Adjoint(HostOperation):
+class _Adjoint(OperationOn):
     """The cotangents of an :class:`ArrayOperation`, or their rates along tangents."""
 
     # places: for each source its cotangent, and whether to add to it.
     def __init__(self, op: ArrayOperation, bars, places, dots) -> None:
-        super().__init__()
         self.op, self.bars, self.places, self.dots = op, bars, places, dots
-
-    @property
-    def reads(self) -> list[Function]:
-        own = [*self.bars, *(self.dots or ()), *(p[0] for p in self.places if p and p[1])]
-        return [*self.op.reads, *(f for f in own if f is not None)]
-
-    @property
-    def writes(self) -> list[Function]:
-        return [p[0] for p in self.places if p is not None]
+        own = [*bars, *(dots or ()), *(p[0] for p in places if p and p[1])]
+        read = [*op.reads, *(f for f in own if f is not None)]
+        super().__init__(read, [p[0] for p in places if p is not None])
 
     def run(self) -> None:
         bars = [

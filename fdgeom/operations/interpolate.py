@@ -14,7 +14,7 @@ from ufl.core.expr import Expr
 from fdgeom.compat import interpolates_into
 from fdgeom.forms import is_real
 from fdgeom.operations.copy import Copy, zero_rest
-from fdgeom.operations.host import ArrayOperation, owned_values
+from fdgeom.operations.host import ArrayOperation, OperationOn, owned_values
 from fdgeom.operations.operation import Cotangents, HostOperation, Operation, Tangents, parts
 
 
@@ -98,22 +98,14 @@ class Interpolate(HostOperation):
         return found
 
 
-class _InterpolateAdjoint(HostOperation):
+class _InterpolateAdjoint(OperationOn):
     """The cotangent of a Function from that of an interpolant, by the slope in a test function."""
 
     def __init__(self, slope: Expr, bar: Function, rows, target: Function, adds: bool) -> None:
-        super().__init__()
+        more = [target] if adds else []
+        super().__init__([*extract_coefficients(slope), bar, *more], [target])
         self._slope, self._bar, self._rows = slope, bar, rows
         self._target, self._adds = target, adds
-
-    @property
-    def reads(self) -> list[Function]:
-        more = [self._target] if self._adds else []
-        return [*extract_coefficients(self._slope), self._bar, *more]
-
-    @property
-    def writes(self) -> list[Function]:
-        return [self._target]
 
     @cached_property
     def _weights(self) -> Cofunction:
