@@ -1,10 +1,12 @@
 """The discrete-gradient method, which conserves any energy to round-off."""
 
+from typing import Unpack
+
 from firedrake import Form
 
 from fdgeom.steppers.mean_derivative import MeanDerivative
 from fdgeom.steppers.substep import MIDPOINT, Rule
-from fdgeom.steppers.sweep import Sweep, Turn, everything
+from fdgeom.steppers.sweep import Sweep, SweepOptions, Turn, everything
 from fdgeom.validation import whole
 
 _POINTS_OF_A_GENERAL_ENERGY = 8
@@ -54,23 +56,11 @@ class DiscreteGradient(Sweep):
     cites = ("McLachlanQuispelRobidoux1999", "QuispelMcLaren2008")
 
     def __init__(
-        self,
-        system,
-        dt: float,
-        *,
-        points: int | None = None,
-        configuration: str | None = None,
-        t0: float = 0.0,
-        solver_parameters: dict | None = None,
-        options_prefix: str | None = None,
-        compiled: bool | None = None,
+        self, system, dt: float, *, points: int | None = None, **options: Unpack[SweepOptions]
     ) -> None:
         points = _POINTS_OF_A_GENERAL_ENERGY if points is None else points
         self.points = whole("points", points, least=1, most=_MOST_POINTS)
-        super().__init__(
-            system, dt, configuration=configuration, t0=t0, solver_parameters=solver_parameters,
-            options_prefix=options_prefix, compiled=compiled,
-        )  # fmt: skip
+        super().__init__(system, dt, **options)
 
     def parameters(self):
         return super().parameters() | {"points": self.points}

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Unpack
 
 import ufl
 from firedrake import Form
@@ -10,7 +11,7 @@ from fdgeom.execution import FunctionalAssembly
 from fdgeom.forms import summands
 from fdgeom.identities import Identity
 from fdgeom.steppers.substep import MIDPOINT
-from fdgeom.steppers.sweep import Sweep, Turn, everything
+from fdgeom.steppers.sweep import Sweep, SweepOptions, Turn, everything
 from fdgeom.validation import instance
 
 # Energies that are all zero are no quotient of zeros.
@@ -50,23 +51,11 @@ class Splitting(Sweep):
     cites = ("McLachlan1993",)
 
     def __init__(
-        self,
-        system,
-        dt: float,
-        *,
-        energies: Sequence[Form],
-        configuration: str | None = None,
-        t0: float = 0.0,
-        solver_parameters: dict | None = None,
-        options_prefix: str | None = None,
-        compiled: bool | None = None,
+        self, system, dt: float, *, energies: Sequence[Form], **options: Unpack[SweepOptions]
     ) -> None:
         instance("energies", energies, tuple | list, "a list of functionals")
         self.energies = tuple(energies)
-        super().__init__(
-            system, dt, configuration=configuration, t0=t0, solver_parameters=solver_parameters,
-            options_prefix=options_prefix, compiled=compiled,
-        )  # fmt: skip
+        super().__init__(system, dt, **options)
 
     def _setup(self) -> None:
         if len(self.energies) < 2:

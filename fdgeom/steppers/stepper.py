@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from firedrake import Constant, Function
 from pyadjoint.tape import annotate_tape
@@ -56,6 +56,15 @@ _STEPPERS_OF = {
     "RigidBodies": "GeneralizedAlpha",
     "Motion": "GeneralizedAlpha",
 }
+
+
+class StepperOptions(TypedDict, total=False):
+    """Keyword arguments of the constructors of all steppers."""
+
+    t0: float
+    solver_parameters: dict | None
+    options_prefix: str | None
+    compiled: bool | None
 
 
 class Stepper(OffTape, Method, Restart, NotCopied):

@@ -2,13 +2,13 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 from firedrake import Function
 
 from fdgeom.identities import Identity, check_now
 from fdgeom.operations import Flow, Operation
-from fdgeom.steppers.stepper import Stepper
+from fdgeom.steppers.stepper import Stepper, StepperOptions
 from fdgeom.steppers.substep import MIDPOINT, TRAPEZOIDAL, Rule, substep
 from fdgeom.systems.poisson.checks import pairing_is_apart
 from fdgeom.systems.poisson.poisson import PoissonSystem
@@ -27,6 +27,12 @@ class Turn:
     system: PoissonSystem | None = None
 
 
+class SweepOptions(StepperOptions, total=False):
+    """Keyword arguments of the constructors of all sweeps."""
+
+    configuration: str | None
+
+
 class Sweep(Stepper):
     """Base of the methods that update the parts of a state in turn, each by a rule."""
 
@@ -41,19 +47,13 @@ class Sweep(Stepper):
         dt: float,
         *,
         configuration: str | None = None,
-        t0: float = 0.0,
-        solver_parameters: dict | None = None,
-        options_prefix: str | None = None,
-        compiled: bool | None = None,
+        **options: Unpack[StepperOptions],
     ) -> None:
         chosen = self.default_configuration if configuration is None else configuration
         self.configuration = choice("configuration", chosen, CONFIGURATIONS)
         #: Identities that the turns rely on, by the messages of errors.
         self._demands: dict[str, Identity] = {}
-        super().__init__(
-            system, dt, t0=t0, solver_parameters=solver_parameters,
-            options_prefix=options_prefix, compiled=compiled,
-        )  # fmt: skip
+        super().__init__(system, dt, **options)
 
     @abstractmethod
     def turns(self) -> list[Turn]:

@@ -1,6 +1,7 @@
 """The generalized-α family, on vector spaces and on Lie groups, with constraints."""
 
 from functools import cached_property
+from typing import Unpack
 
 from firedrake import Constant, Function
 
@@ -11,6 +12,7 @@ from fdgeom.steppers.alpha.members import hamel_alpha
 from fdgeom.steppers.alpha.motion_stepper import MotionStepper
 from fdgeom.steppers.alpha.residual import AlphaSolve
 from fdgeom.steppers.alpha.scheme import AlphaScheme
+from fdgeom.steppers.stepper import StepperOptions
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.validation import choice, instance, whole
 
@@ -90,10 +92,7 @@ class GeneralizedAlpha(MotionStepper):
         *,
         start: str = "default",
         halvings: int = 0,
-        t0: float = 0.0,
-        solver_parameters: dict | None = None,
-        options_prefix: str | None = None,
-        compiled: bool | None = None,
+        **options: Unpack[StepperOptions],
     ) -> None:
         if scheme is not None:
             instance("scheme", scheme, AlphaScheme, "an AlphaScheme such as hamel_alpha(0.8)")
@@ -102,10 +101,7 @@ class GeneralizedAlpha(MotionStepper):
         self.scheme = hamel_alpha(0.8) if scheme is None else scheme
         self.order = 2 if self.scheme.is_second_order else 1
         self._start_kind = start
-        super().__init__(
-            system, dt, t0=t0, solver_parameters=solver_parameters,
-            options_prefix=options_prefix, compiled=compiled,
-        )  # fmt: skip
+        super().__init__(system, dt, **options)
 
     def _setup(self) -> None:
         system = self.system
