@@ -22,7 +22,7 @@ from fdgeom.forms import (
 )
 from fdgeom.messages import format_value
 from fdgeom.operations import GivenValues, dofs_of
-from fdgeom.systems.boundary_conditions import check_effect, conditions
+from fdgeom.systems.boundary_conditions import check_effect, conditions, described
 from fdgeom.taping import not_taped
 
 # Between solutions from two guesses, relative: what a regular matrix leaves, and a singular does not.
@@ -119,6 +119,10 @@ class Auxiliary:
                 given = _BoundaryValues(first + k, bc)
                 held += [given, GivenValues(first + len(self.functions) + k, given.dofs)]
         return tuple(held)
+
+    def parameters(self) -> dict[str, object]:
+        """The boundary conditions, for a checkpoint."""
+        return {f"auxiliary {k}": described(bcs) for k, bcs in enumerate(self.bcs)}
 
     def boundary_values(self) -> tuple[Expr, ...]:
         """The values of boundary conditions that are UFL expressions."""
