@@ -11,7 +11,7 @@ from fdgeom.execution import Executor
 from fdgeom.execution.compiled_or_petsc import Fallbacks
 from fdgeom.operations import Assemble, Operation, Tangents, each_part, linearise, parts
 from fdgeom.operations.dependent import all_constants
-from fdgeom.steppers.host_operations import PrescribeMotion
+from fdgeom.systems.motion.nodal_unknown import PrescribeMotion
 
 # So many steps at the most go by before Ctrl-C is heard.
 _CHUNK = 256
@@ -43,10 +43,6 @@ class ListSteps:
         self._times = [Number(c) for c in {c for op in stepper.operations for c in op.clocks}]
         self._sweep: ListSweep | None = None
         self._spare: list = []
-
-    def make_ready(self) -> None:
-        """Compile the code."""
-        self.unit.make_ready()
 
     def advance(self, steps: int, dt: float) -> tuple[int, SolveFailed | None]:
         """Take up to ``steps`` steps, few enough for Ctrl-C.

@@ -10,8 +10,7 @@ from firedrake import Form
 from fdgeom.execution import FunctionalAssembly
 from fdgeom.forms import summands
 from fdgeom.identities import Identity
-from fdgeom.steppers.substep import MIDPOINT
-from fdgeom.steppers.sweep import Sweep, SweepOptions, Turn, everything
+from fdgeom.steppers.sweep import MIDPOINT, Sweep, SweepOptions, Turn, everything
 from fdgeom.validation import instance
 
 # Energies that are all zero are no quotient of zeros.

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from firedrake import Constant, Function
+from firedrake import Constant, Function, TestFunction
 from ufl.classes import Expr, Form
 
 from fdgeom.data import Snapshot
@@ -45,7 +45,7 @@ class System(NotCopied, ABC):
     Each family of systems states its equations in its own way, for its steppers. To add a system,
     derive from a family: `PoissonSystem` (in ``poisson/poisson.py``), `Motion`
     (``motion/motion.py``), `ConstrainedSystem` (``constrained/constrained.py``) or
-    `ChaplyginSystem` (``chaplygin/system.py``). This class has the methods that everything else
+    `ChaplyginSystem` (``chaplygin/chaplygin.py``). This class has the methods that everything else
     needs (the clock, runs, monitors, checkpoints, output); the defaults are those of an empty
     system.
 
@@ -125,6 +125,14 @@ class System(NotCopied, ABC):
     def equations(self) -> dict[str, Form | Expr]:
         """The forms and expressions of its equations, by name, for checkpoints."""
         return {}
+
+    def _constraint_forms(self) -> dict[str, Form]:
+        """The rate of its constraint and the forms that state it, by name."""
+        if self.constraint is None:
+            return {}
+        rate = self.constraint.slope(TestFunction(self.constraint.space), self.velocity())
+        stated = {f"condition {k}": form for k, form in enumerate(self.constraint.forms())}
+        return {"constraint": rate} | stated
 
     # --- numbers -----------------------------------------------------------------------------------
     # `energy` is the total that a motion without external work conserves, kinetic_energy +

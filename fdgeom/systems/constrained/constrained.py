@@ -28,10 +28,9 @@ from fdgeom.forms import (
     with_fixed_quadrature,
 )
 from fdgeom.identities import Identity, check_now, difference
-from fdgeom.operations import EssentialValues, Interpolation
+from fdgeom.operations import Interpolation
 from fdgeom.systems.constrained.constraint import Constraint
-from fdgeom.systems.constrained.mechanical import MechanicalSystem, check_at_rest
-from fdgeom.systems.constrained.projection import Projection
+from fdgeom.systems.constrained.mechanical import MechanicalSystem
 from fdgeom.systems.system import named_energies
 from fdgeom.taping import not_taped
 from fdgeom.validation import conjugates
@@ -118,8 +117,9 @@ class ConstrainedSystem(MechanicalSystem):
         super().__init__(q, coordinates)
         self.p, self.multiplier = p, multiplier
         self.constraint = Constraint(
-            q, constraint, multiplier, {p: "depends on the momentum p, so it is not holonomic"}
-        )
+            (q,), self.space, constraint, multiplier,
+            {p: "depends on the momentum p, so it is not holonomic"},
+        )  # fmt: skip
         self._hold(bcs, p)
         self._kinetic, self._potential = kinetic, potential
         self._measure = dx if measure is None else measure
@@ -164,7 +164,7 @@ class ConstrainedSystem(MechanicalSystem):
         that the constraints are independent.
         """
         self._check_finite()
-        check_at_rest("p", self.p, self.fixed)
+        self._check_at_rest("p")
         w, trial = TestFunction(self.space), TrialFunction(self.space)
         rate = self.constraint.slope(self.constraint.test, self.velocity())
         self.constraint.check(
@@ -184,16 +184,12 @@ class ConstrainedSystem(MechanicalSystem):
         ValueError
             If Newton's iteration does not find such a configuration.
         """
-        if "projection" not in self._held:
-            self._held["projection"] = Projection(
-                self.constraint,
-                self.p,
-                self.pairing,
-                momentum=lambda p, w: self.pairing(p, w),
-                velocity=self.velocity,
-                fixed=self.fixed,
-            )
-        self._held["projection"].apply()
+        slope = self.constraint.slope
+
+        def consistent(p: Expr, mu: Expr, w: Expr, nu: Expr) -> Form:
+            return self.pairing(p - self.p, w) - slope(mu, w) + slope(nu, self.velocity(p))
+
+        self._project((self.q, self._nearest(self.pairing)), (self.p, consistent))
 
     def solve_multiplier(self) -> None:
         """Set the multiplier to that of the exact motion at the present state.
@@ -224,9 +220,7 @@ class ConstrainedSystem(MechanicalSystem):
             + along_q
             + along_p
         )
-        rest = Function(self.space)
-        held = tuple(EssentialValues(0, e.dofs, old=rest) for e in self.fixed)
-        return saddle_solver(residual, unknown, essential=held, name="the multiplier")
+        return saddle_solver(residual, unknown, essential=self.fixed, name="the multiplier")
 
 
 def _pointwise_velocity(

@@ -35,12 +35,15 @@ class RateConstraint(ABC):
     """Constraints on the velocity, A(q)v = 0 (A = Dg for g(q) = 0), and their multiplier."""
 
     # A subclass sets `_slope`, the form ∫ ν·A(q)w of `test` and `_direction`. `tangent` is the
-    # space of the velocity, and `others` are Functions that the multiplier must differ from.
+    # space of the velocity, and `others` are Functions that the multiplier must differ from. Forms
+    # have an argument `at` for the configuration, q or its parts, by default the present one.
     _slope: Form
 
-    def __init__(self, q: Function, tangent, multiplier: Function, others) -> None:
-        _check_multiplier(q, tangent, multiplier, others)
-        self.q, self.multiplier = q, multiplier
+    def __init__(
+        self, configuration: Sequence[Function], tangent, multiplier: Function, others
+    ) -> None:
+        _check_multiplier(configuration[0], tangent, multiplier, others)
+        self.configuration, self.multiplier = tuple(configuration), multiplier
         #: Space of q̇.
         self.tangent = tangent
         #: ν, the test function of the multiplier's space.
@@ -57,7 +60,7 @@ class RateConstraint(ABC):
     def _of(self, functional: Callable, symbols, of, example, linear_in, without) -> Form:
         """The form that a user's function gives for ν and perhaps a velocity."""
         without = {self.multiplier: "must use its argument, not the multiplier itself", **without}
-        mesh = self.q.function_space().mesh()
+        mesh = self.configuration[0].function_space().mesh()
         form = form_of("constraint", functional, symbols, of, example, linear_in, mesh, without)
         return simplify(form)
 
@@ -67,8 +70,13 @@ class RateConstraint(ABC):
 
     def slope(self, test: Expr, direction: Expr, at: Any = None) -> Form:
         """∫ ν·A(q)w: with ν = λ the work of the constraint's force, with w = q̇ the rate."""
-        mapping = {self.test: test, self._direction: direction}
-        return substitute(self._slope, {**mapping, self.q: self.q if at is None else at})
+        return self._at(self._slope, {self.test: test, self._direction: direction}, at)
+
+    def _at(self, form: Form, mapping: dict, at: Any) -> Form:
+        if at is not None:
+            parts = at if isinstance(at, list | tuple) else (at,)
+            mapping = {**mapping, **dict(zip(self.configuration, parts, strict=True))}
+        return substitute(form, mapping)
 
     # --- numbers -------------------------------------------------------------------------------
     def _mean(self, key: str, form: Callable[[], Form]) -> np.ndarray:
@@ -216,31 +224,26 @@ class Constraint(RateConstraint):
     # `forbidden`: Functions that may not occur in g, and why.
     def __init__(
         self,
-        q: Function,
+        configuration: Sequence[Function],
+        tangent,
         functional: Callable,
         multiplier: Function,
         forbidden: Mapping[Function, str],
     ) -> None:
-        super().__init__(q, self._tangent(q), multiplier, forbidden)
+        super().__init__(configuration, tangent, multiplier, forbidden)
         of = (
             f"a multiplier of shape {self.multiplier.ufl_shape}, and the multiplier must have one "
             "component for each constraint"
         )
         example, linear_in = "lambda mult: mult*(dot(q, q) - 1)*dx", "the multiplier"
         self._form = self._of(functional, (self.test,), of, example, linear_in, forbidden)
-        if not self._depends(self._form):
+        if not any(depends_on(self._form, f) for f in self.configuration):
             raise ValueError("constraint does not depend on q: its gradient is zero")
         self._slope = self._along(self._form, self._direction)
 
-    # --- what a configuration on a group does in another way ------------------------------------
-    def _tangent(self, q: Function):
-        return q.function_space()
-
-    def _depends(self, form: Form) -> bool:
-        return depends_on(form, self.q)
-
     def _along(self, form: Form, direction: Expr) -> Form:
-        return simplify(derivative(form, self.q, direction))
+        """The derivative of a form along a direction; on a group in another way."""
+        return simplify(derivative(form, self.configuration[0], direction))
 
     # --- forms ---------------------------------------------------------------------------------
     def forms(self) -> tuple[Form, ...]:
@@ -248,8 +251,8 @@ class Constraint(RateConstraint):
         return (self._form,)
 
     def value(self, test: Expr, at: Any = None) -> Form:
-        """∫ ν·g(q) at a configuration, the present one by default."""
-        return substitute(self._form, {self.test: test, self.q: self.q if at is None else at})
+        """∫ ν·g(q)."""
+        return self._at(self._form, {self.test: test}, at)
 
     # --- numbers -------------------------------------------------------------------------------
     def defect(self) -> float:
@@ -260,7 +263,7 @@ class Constraint(RateConstraint):
         defect = self.defect()
         row = self._row_sums(gradient)
         advice = "Set a consistent start, or call system.project() to go to the nearest one"
-        size = self._largest(self.q.dat.data_ro)
+        size = self._largest(self.configuration[0].dat.data_ro)
         self._check_small("g(q) = 0", defect, row * size, advice)
         rate = self.rate(velocity)
         self._check_small("Dg(q) q̇ = 0", rate, row * self._largest(speeds), advice)
@@ -272,7 +275,7 @@ class VelocityConstraint(RateConstraint):
     def __init__(
         self, q: Function, v: Function, functional: Callable, multiplier: Function
     ) -> None:
-        super().__init__(q, q.function_space(), multiplier, (v,))
+        super().__init__((q,), q.function_space(), multiplier, (v,))
         velocity = TrialFunction(self.tangent)
         form = self._of(
             functional,

@@ -15,7 +15,7 @@ from fdgeom.lie import halves, join, quaternion
 from fdgeom.lie.groups import SO3, Group, R3xSO3
 from fdgeom.messages import is_function, reported_as
 from fdgeom.operations.dependent import sampled
-from fdgeom.systems.constrained.projection import MotionProjection
+from fdgeom.systems.constrained.projection import Projection
 from fdgeom.systems.motion.condition import stated
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.system import named_energies
@@ -228,8 +228,30 @@ class RigidBodies(Motion):
         if self.constraint is None:
             return
         if "projection" not in self._held:
-            self._held["projection"] = MotionProjection(self)
-        self._held["projection"].apply()
+            self._held["projection"] = self._make_projection()
+        increment, to_place, to_velocity = self._held["projection"]
+        increment.assign(0.0)
+        to_place.apply()
+        self.displace(increment)
+        to_velocity.apply()
+
+    def _make_projection(self) -> tuple[Function, Projection, Projection]:
+        """M d = B(g)ᵀμ with Φ(g r(d)) = 0, then M(w - v) = B(g)ᵀμ with B(g)w = 0."""
+        condition, increment = self.constraint, Function(self.space)
+
+        def place(d: Expr, mu: Expr, test: Expr, nu: Expr) -> Form:
+            work = self.inertia(test, d) - condition.slope(mu, test)
+            return work + condition.value(nu, self.moved(d))
+
+        def velocity(w: Expr, mu: Expr, test: Expr, nu: Expr) -> Form:
+            work = self.inertia(test, w - self.v) - condition.slope(mu, test)
+            return work + condition.slope(nu, w)
+
+        return (
+            increment,
+            Projection(condition, increment, place),
+            Projection(condition, self.v, velocity),
+        )
 
     # --- what the recording reads ----------------------------------------------------------------
     def parameters(self):
