@@ -28,9 +28,9 @@ class Motion(System):
 
         ġ = g v̂,   r(g, v, v̇, t) + B(g)ᵀλ = 0,   Φ(g) = 0,   B δ = DΦ(g)[g δ̂].
 
-    A subclass defines the displacement of the configuration by an increment (:meth:`moved`,
-    :meth:`displace`), the derivative of forms along it (:meth:`rate`), the balance r
-    (:meth:`balance`) and, on a group, the :meth:`bracket`.
+    A subclass defines the displacement of the configuration by an increment (``group``, or
+    :meth:`moved` and perhaps :meth:`bracket`), the derivative of forms along it (:meth:`rate`) and
+    the balance r (:meth:`balance`).
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Motion(System):
     Notes
     -----
     For authors: ``accelerated``, ``algorithmic``, ``balance``, ``bracket``, ``can``,
-    ``configuration``, ``displace``, ``displacements``, ``held``, ``inertia``, ``is_chain``,
+    ``configuration``, ``displace``, ``displacements``, ``group``, ``held``, ``inertia``, ``is_chain``,
     ``joins_multiplier``, ``moved``, ``names``, ``rate``, ``solver_defaults``, ``space``.
     """
 
@@ -75,6 +75,8 @@ class Motion(System):
     #: does not where stiff directions make it huge; "normal", a velocity off the constraint that is
     #: proportional to the square of the step.
     can: frozenset[str] = frozenset({"jerk", "normal"})
+    #: The Lie group of the configuration; without one a subclass defines :meth:`moved`.
+    group: Any = None
 
     def __init__(
         self,
@@ -103,9 +105,10 @@ class Motion(System):
         self.held = None if held is None else held(self)
 
     # --- what a subclass says --------------------------------------------------------------------
-    @abstractmethod
     def moved(self, increment: Expr, configuration: Sequence[Expr] | None = None) -> tuple:
         """g ∘ retraction(increment), part by part; of the present configuration by default."""
+        at = self.configuration if configuration is None else configuration
+        return self.group.retract(tuple(at), increment)
 
     @abstractmethod
     def balance(self, configuration: Sequence[Expr], v: Expr, a: Expr, t: Expr, test: Expr) -> Form:
@@ -133,7 +136,7 @@ class Motion(System):
 
     def bracket(self, a: Expr, b: Expr) -> Expr:
         """[a, b] of two velocities; zero on a vector space."""
-        return ufl.zero(self.space.value_shape)
+        return ufl.zero(self.space.value_shape) if self.group is None else self.group.bracket(a, b)
 
     # --- forms ---------------------------------------------------------------------------------
     def velocity(self) -> Expr:

@@ -159,11 +159,6 @@ class RigidBodies(Motion):
         return force
 
     # --- as a motion ---------------------------------------------------------------------------
-    def moved(self, increment: Expr, configuration: Sequence[Expr] | None = None) -> tuple:
-        """g ∘ retraction(increment)."""
-        at = self.configuration if configuration is None else configuration
-        return self.group.retract(tuple(at), increment)
-
     def rate(self, f: Callable[[Sequence[Expr]], Any], direction: Expr) -> Form:
         """d/ds f(g ∘ retraction(s direction)) at s = 0."""
         form, slope = f(self.configuration), Form([])
@@ -172,9 +167,6 @@ class RigidBodies(Motion):
             symbol = Function(part.function_space())
             slope += replace(simplify(derivative(form, part, symbol)), {symbol: rate})
         return simplify(slope)
-
-    def bracket(self, a: Expr, b: Expr) -> Expr:
-        return self.group.bracket(a, b)
 
     def _body_momentum(self, v: Expr) -> Expr:
         """Mv."""
