@@ -5,8 +5,8 @@ from typing import Self
 
 from firedrake import Form, Function, FunctionSpace
 
-from fdgeom.adjoint.lists import Derivatives
-from fdgeom.adjoint.values import Kept, Vectors, fill
+from fdgeom.adjoint.lists import Derivatives, Places
+from fdgeom.adjoint.values import Kept
 from fdgeom.data import key
 from fdgeom.errors import CannotCompile
 from fdgeom.execution import Executor
@@ -33,7 +33,7 @@ class CompiledSweep:
         # Inside of a function: methods can be read without the compiler.
         from fdgeom import compile as compiler
 
-        self._compiled, self._reached, self.total = stepper.ready_steps(), set(reached), 0.0
+        self._compiled, self.total = stepper.ready_steps(), 0.0
         operations, live = list(stepper.operations), list(stepper.state_functions)
         #: Σ over the steps of what each cell gives to the running functional.
         self._sums: Function | None = None
@@ -61,15 +61,15 @@ class CompiledSweep:
         #: The same operations through PETSc, for a step that compiled code cannot take.
         self._petsc = Executor(operations, stepper.runs)
         bars = self.trajectory.cotangents
-        #: Functions and their tangents.
-        self._tangents = [] if dots is None else [(f, dots[f]) for f in every if f in dots]
-        # Functions and their cotangents: all those to be set after the steps, and the results.
-        values = [(f, bars[f]) for f in every if bars.is_active(f) and f is not self._sums]
-        self._values = values, [(f, bar) for f, bar in values if f in bars]
-        # The same for their tangents.
-        both = [(f, dot) for f, dot in self._tangents if bars.is_active(dot)]
-        found = [(f, bars[dot]) for f, dot in both if dot in bars]
-        self._of_tangents = [(f, bars[dot]) for f, dot in both], found
+        values = [f for f in every if bars.is_active(f) and f is not self._sums]
+        self._cotangents = [Places(values, values, bars)]
+        if dots is not None:
+            moved = [f for f in every if f in dots]
+            #: The tangents of all functions, those of coefficients included.
+            self.tangents = Places(moved, moved, dots)
+            both = [f for f in moved if bars.is_active(dots[f])]
+            # The cotangents of tangents are the cotangents, and those of values are the rates.
+            self._cotangents.insert(0, Places(both, [dots[f] for f in both], bars))
 
     def begin(self, steps: int, memory: int, moving: Sequence[Function]) -> Self:
         """Store the state and make a store for the next steps, of so many bytes or more if needed."""
@@ -84,32 +84,17 @@ class CompiledSweep:
         """The context in which the steps must run."""
         return self._compiled.recorded_by(self.trajectory, self._petsc)
 
-    def load_tangents(self, tangents: Vectors) -> None:
-        """Set the tangents before the steps, those of coefficients included."""
-        for f, dot in self._tangents:
-            fill(dot, tangents.of(f))
-
-    def store_tangents(self, tangents: Vectors) -> None:
-        """Read the tangents of all functions after the steps."""
-        for f, dot in self._tangents:
-            tangents.put(f, dot.dat.data_ro)
-
     def reverse(self, d: Derivatives) -> None:
         """Replace the cotangents after the steps by those before them."""
-        places = [(d.cotangents, self._values)]
-        if d.tangents is not None:
-            # The cotangents of tangents are the cotangents, and those of values are the rates.
-            places = [(d.cotangents, self._of_tangents), (d.rates, self._values)]
-        for vectors, (given, _) in places:
-            for f, bar in given:
-                fill(bar, None if key(f) in self._reached else vectors.take(f))
+        places = list(zip((d.cotangents, d.rates), self._cotangents, strict=False))
+        for vectors, place in places:
+            place.put(vectors)
         if self._sums is not None:
             self.total = self._sums.comm.allreduce(float(self._sums.dat.data_ro.sum()))
             self.trajectory.cotangents[self._sums].assign(1.0)
         self.trajectory.pull()
-        for vectors, (_, found) in places:
-            for f, bar in found:
-                vectors.add(f, bar.dat.data_ro)
+        for vectors, place in places:
+            place.get(vectors)
 
 
 def _running_operation(running: Form, clocks: Sequence) -> Operation:

@@ -420,9 +420,9 @@ class StepReplay(Replay):
 
     def _run_tangents(self, steps: int, sweep: CompiledSweep, tangents: Vectors) -> None:
         """Run compiled steps with their tangents."""
-        sweep.load_tangents(tangents)
+        sweep.tangents.put(tangents)
         self.run(steps, sweep)
-        sweep.store_tangents(tangents)
+        sweep.tangents.get(tangents)
 
 
 def _largest_change(before: Kept, dt: float, comm) -> tuple[float, float]:

@@ -25,11 +25,6 @@ def keys(functions: Iterable[Function]) -> set[int]:
     return {key(part) for f in functions for part in parts(f)}
 
 
-def fill(part: Function | Cofunction, values: np.ndarray | None) -> None:
-    """Set the owned values of a part; None is zero."""
-    part.dat.data_wo[...] = 0.0 if values is None else values
-
-
 class Vectors:
     """One array of owned values for each part of some Functions; missing parts are zero."""
 
@@ -39,10 +34,6 @@ class Vectors:
     def of(self, part: Function) -> np.ndarray | None:
         """The array of a part; None if it is zero."""
         return self._arrays.get(key(part))
-
-    def take(self, part: Function) -> np.ndarray | None:
-        """The array of a part, which becomes zero; None if it was zero."""
-        return self._arrays.pop(key(part), None)
 
     def put(self, part: Function, values: np.ndarray | None) -> None:
         """Replace the array of a part."""
@@ -71,7 +62,8 @@ class Vectors:
     def read_all(self, function: Function, result: Function | Cofunction):
         """Fill a (mixed) result with the arrays of a function, and return it."""
         for part, target in zip(parts(function), parts(result), strict=True):
-            fill(target, self.of(part))
+            values = self.of(part)
+            target.dat.data_wo[...] = 0.0 if values is None else values
         return result
 
     def __contains__(self, part: Function) -> bool:
