@@ -316,7 +316,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
             raise
 
     def _take_evenly(self, most: int) -> None:
-        before, why, done, branch = self.clock, None, 0, self.system.branch()
+        before, why, done, again, branch = self.clock, None, 0, 0, self.system.branch()
         most = most if branch is None else min(most, _LOOKS)
         self._snapshot.take()
         try:
@@ -332,26 +332,19 @@ class Stepper(OffTape, Method, Restart, NotCopied):
                 clock = before.after(done, self.carried_for(before.dt))
                 # Not through `__setattr__`, whose checks of names are for users.
                 vars(self)["clock"] = clock
-            finite = math.isfinite(clock.t) and self._snapshot.sees_finite()
-            if not finite and done < 2:
+            if not (math.isfinite(clock.t) and self._snapshot.sees_finite()):
                 raise SolveFailed("the new state or its time is not finite")
         except BaseException as failure:  # as in `_take`
             with shielded():
                 self.clock = before
                 self._snapshot.restore()
-            if isinstance(failure, SolveFailed) and done > 1:
-                self._take_evenly(1)  # one by one, to find out in which
-                return
-            if isinstance(failure, SolveFailed):
+            if not isinstance(failure, SolveFailed):
+                raise
+            if done < 2:
                 raise self._failed(failure) from failure
-            raise
-        if not finite:
-            # One by one, to come to the last good state.
-            with shielded():
-                self.clock = before
-                self._snapshot.restore()
-            for _ in range(done):
-                self._take_evenly(1)
+            again = done
+        for _ in range(again):
+            self._take_evenly(1)  # one by one, to come to the last good state
         if why is not None:
             raise self._failed(why)
 

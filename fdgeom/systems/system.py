@@ -11,6 +11,7 @@ from ufl.classes import Expr, Form
 from fdgeom.data import Snapshot
 from fdgeom.execution import FunctionalAssembly, perform
 from fdgeom.forms import is_zero, simplify
+from fdgeom.identities import Identity, check_now
 from fdgeom.operations import Operation
 from fdgeom.operations.dependent import read_in
 from fdgeom.validation import NotCopied, firedrake_function
@@ -87,6 +88,8 @@ class System(NotCopied, ABC):
         self._coordinates = coordinates
         # Objects that are made at their first use.
         self._held: dict[str, Any] = {}
+        #: Identities that its steps rely on, by the messages of errors.
+        self._demands: dict[str, Identity] = {}
 
     def __repr__(self) -> str:
         try:
@@ -284,6 +287,7 @@ class System(NotCopied, ABC):
         Fields count as set if their values have changed since :meth:`agree`. For derivatives
         ``modified`` are those of :meth:`functions` that count as set too.
         """
+        check_now(self._demands)
         return []
 
     def synchronised(self) -> None:

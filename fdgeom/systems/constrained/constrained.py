@@ -27,7 +27,7 @@ from fdgeom.forms import (
     simplify,
     with_fixed_quadrature,
 )
-from fdgeom.identities import Identity, check_now, difference
+from fdgeom.identities import Identity, difference
 from fdgeom.operations import Interpolation
 from fdgeom.systems.constrained.constraint import Constraint
 from fdgeom.systems.constrained.mechanical import MechanicalSystem
@@ -124,7 +124,9 @@ class ConstrainedSystem(MechanicalSystem):
         self._kinetic, self._potential = kinetic, potential
         self._measure = dx if measure is None else measure
         self._check_finite({"q": q, "p": p})
-        self._velocity, self._pointwise = _pointwise_velocity(kinetic, p, self.pairing)
+        self._velocity, pointwise = _pointwise_velocity(kinetic, p, self.pairing)
+        changed = f"{_NOT_POINTWISE} (the mass has changed since the system was made)"
+        self._demands[changed] = pointwise
 
     # --- forms ---------------------------------------------------------------------------------
     def pairing(self, a: Expr, b: Expr) -> Form:
@@ -151,12 +153,6 @@ class ConstrainedSystem(MechanicalSystem):
         return named_energies(self._kinetic, self._potential)
 
     # --- what the steppers ask -------------------------------------------------------------------
-    def synchronise(self, modified=None):
-        check_now(
-            {f"{_NOT_POINTWISE} (the mass has changed since the system was made)": self._pointwise}
-        )
-        return super().synchronise(modified)
-
     def check_start(self) -> None:
         """Raise ``ValueError`` if no step can start from the present state.
 
@@ -208,17 +204,12 @@ class ConstrainedSystem(MechanicalSystem):
         unknown, (w, test) = Function(space, name="force"), TestFunctions(space)
         force, multiplier = split(unknown)
         rate = self.constraint.slope(test, self.velocity())
-        direction = Function(self.space)
-        along_q = replace(
-            simplify(derivative(rate, self.q, direction)), {direction: self.velocity()}
-        )
-        along_p = replace(simplify(derivative(rate, self.p, direction)), {direction: force})
         residual = simplify(
             self.pairing(force, w)
             + self.potential_derivative(w)
             - self.constraint.slope(multiplier, w)
-            + along_q
-            + along_p
+            + derivative(rate, self.q, self.velocity())
+            + derivative(rate, self.p, force)
         )
         return saddle_solver(residual, unknown, essential=self.fixed, name="the multiplier")
 

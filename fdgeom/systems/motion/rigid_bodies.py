@@ -164,8 +164,7 @@ class RigidBodies(Motion):
         form, slope = f(self.configuration), Form([])
         rates = self.group.rate(self.configuration, direction)
         for part, rate in zip(self.configuration, rates, strict=True):
-            symbol = Function(part.function_space())
-            slope += replace(simplify(derivative(form, part, symbol)), {symbol: rate})
+            slope += derivative(form, part, rate)
         return simplify(slope)
 
     def _body_momentum(self, v: Expr) -> Expr:

@@ -133,14 +133,9 @@ class SecondOrderSystem(Motion):
 
     def check_start(self) -> None:
         super().check_start()
-        if "mass" not in self._held:
-            self._held["mass"] = self._positive_mass()
-        check_now({_NEGATIVE: self._held["mass"]})
-
-    def synchronise(self, modified=None):
-        if "mass" in self._held:
-            check_now({_NEGATIVE: self._held["mass"]})
-        return super().synchronise(modified)
+        if not self._demands:
+            self._demands[_NEGATIVE] = self._positive_mass()
+        check_now(self._demands)
 
     def _form(self, test: Expr) -> Form:
         return self._residual(self.q, self.v, self.acceleration, self.time, test)

@@ -106,10 +106,8 @@ class Auxiliary:
         by = (*self.multipliers, *self.functions)
         form = Form([])
         for symbol, test in zip(by, tests, strict=True):
-            direction = Function(symbol.function_space())
-            slope = simplify(derivative(self.lagrangian, symbol, direction))
-            form += replace(slope, {direction: test})
-        return substitute(form, self.at(fields))
+            form += derivative(self.lagrangian, symbol, test)
+        return substitute(simplify(form), self.at(fields))
 
     def essential(self, first: int) -> tuple[GivenValues, ...]:
         """The given degrees of freedom, where the ψ and λ are the parts from ``first`` on."""

@@ -30,7 +30,6 @@ from fdgeom.forms import (
     substitute,
     with_fixed_quadrature,
 )
-from fdgeom.identities import Identity, check_now
 from fdgeom.messages import format_value, is_function
 from fdgeom.operations import EssentialValues, parts
 from fdgeom.systems.poisson.checks import (
@@ -150,7 +149,7 @@ class PoissonSystem(System):
     #: Whether the forms are right beyond doubt: they are then made when they are first asked for, and
     #: ``energy`` is a function that gives it.
     _forms_are_known = False
-    #: Whether bracket and pairing are what they must be beyond doubt.
+    #: Whether bracket and pairing are what they must be beyond doubt, or have been checked.
     _structure_is_known = False
 
     def __init__(
@@ -198,8 +197,6 @@ class PoissonSystem(System):
             followed = () if self.auxiliary is None else self.auxiliary.functions
             check_depends("energy", self._energy, self.state, *followed)
         self._given_gradient = gradient
-        #: Identities that its steps rely on, by the messages of errors.
-        self._demands: dict[str, Identity] = {}
         if gradient is not None:
             self._demands[_NO_GRADIENT] = check_gradient(self, gradient)
 
@@ -409,15 +406,11 @@ class PoissonSystem(System):
     def check_start(self) -> None:
         self.check_state()
         self.update_auxiliary()
-        if not (self._structure_is_known or "demands" in self._held):
-            self._held["demands"] = demands(self)
-            self._demands.update(self._held["demands"])
+        if not self._structure_is_known:
+            self._demands |= demands(self)
             warn_of_casimirs(self)
+            self._structure_is_known = True
         self.prepare()
-
-    def synchronise(self, modified=None):
-        check_now(self._demands)
-        return []
 
     def agree(self) -> None:
         self.update_auxiliary()
