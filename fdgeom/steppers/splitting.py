@@ -1,14 +1,11 @@
 """Splitting methods: compositions of midpoint rules for the parts of the energy."""
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Unpack
 
-import ufl
 from firedrake import Form
 
 from fdgeom.execution import FunctionalAssembly
-from fdgeom.forms import summands
 from fdgeom.identities import Identity
 from fdgeom.steppers.sweep import MIDPOINT, Sweep, SweepOptions, Turn, everything
 from fdgeom.validation import instance
@@ -67,16 +64,12 @@ class Splitting(Sweep):
             raise ValueError(
                 f"energies must sum to the energy of the system: {sum(pieces):.12g} is not {total:.12g}"
             )
-        if (identity := self._identity_of_sums()) is not None:
-            self._demands[_NO_SUM] = identity
+        self._demands[_NO_SUM] = self._identity_of_sums()
         super()._setup()
 
-    def _identity_of_sums(self) -> Identity | None:
-        """The identity of the energy and the sum of its parts; None if their terms are the same."""
+    def _identity_of_sums(self) -> Identity:
+        """The identity of the energy and the sum of its parts."""
         forms = [system.energy_form() for system in (self.system, *self._pieces)]
-        total, *pieces = (_terms(form) for form in forms)
-        if total == sum(pieces, Counter()):
-            return None
 
         def equation(put):
             numbers = [FunctionalAssembly(put(form)) for form in forms]
@@ -97,12 +90,3 @@ class Splitting(Sweep):
         *others, last = self._pieces
         first = [Turn(parts, MIDPOINT, 0.5, piece) for piece in others]
         return [*first, Turn(parts, MIDPOINT, 1.0, last), *reversed(first)]
-
-
-def _terms(form: Form) -> Counter:
-    """The terms of a functional with the measures that they are integrated by, and how often."""
-    return Counter(
-        (term, integral.reconstruct(integrand=ufl.zero()))
-        for integral in form.integrals()
-        for term in summands(integral.integrand())
-    )
