@@ -5,8 +5,7 @@ from typing import Unpack
 
 from firedrake import Form
 
-from fdgeom.execution import FunctionalAssembly
-from fdgeom.identities import Identity
+from fdgeom.identities import Identity, of_numbers
 from fdgeom.steppers.sweep import MIDPOINT, Sweep, SweepOptions, Turn, everything
 from fdgeom.validation import instance
 
@@ -71,16 +70,10 @@ class Splitting(Sweep):
         """The identity of the energy and the sum of its parts."""
         forms = [system.energy_form() for system in (self.system, *self._pieces)]
 
-        def equation(put):
-            numbers = [FunctionalAssembly(put(form)) for form in forms]
+        def defect(total: float, *pieces: float) -> float:
+            return abs(sum(pieces) - total) / max(abs(total), *map(abs, pieces), _TINY)
 
-            def defect() -> float:
-                total, *pieces = (number.assemble() for number in numbers)
-                return abs(sum(pieces) - total) / max(abs(total), *map(abs, pieces), _TINY)
-
-            return defect
-
-        return Identity(self.system.parts, forms, equation)
+        return Identity(self.system.parts, forms, of_numbers(forms, defect))
 
     def parameters(self):
         return super().parameters() | {"energies": self.energies}

@@ -38,6 +38,8 @@ class RateConstraint(ABC):
     # space of the velocity, and `others` are Functions that the multiplier must differ from. Forms
     # have an argument `at` for the configuration, q or its parts, by default the present one.
     _slope: Form
+    # The equation of the rate, and the part of the start that must fulfil the constraint.
+    _equation, _start = "A(q) q̇ = 0", "velocity"
 
     def __init__(
         self, configuration: Sequence[Function], tangent, multiplier: Function, others
@@ -110,11 +112,12 @@ class RateConstraint(ABC):
             (total[starts[1:]] - total[starts[:-1]]).reshape(weights.shape) / weights
         )
 
-    def _check_small(self, equation: str, defect: float, size: float, advice: str) -> None:
+    def _check_small(self, equation: str, defect: float, size: float) -> None:
         """Raise ``ValueError`` unless a defect is the round-off of a size."""
         if not defect <= _CONSISTENT * size:
             raise ValueError(
-                f"the start does not fulfil {equation}: it is off by {defect:.3g}. {advice}"
+                f"the start does not fulfil {equation}: it is off by {defect:.3g}. Set a consistent "
+                f"{self._start}, or call system.project() to go to the nearest one"
             )
 
     # --- checks --------------------------------------------------------------------------------
@@ -140,9 +143,11 @@ class RateConstraint(ABC):
         back = gradient if back is None else assemble(back, mat_type="aij").petscmat
         self._check_independent(gradient, back, weight)
 
-    @abstractmethod
     def _check_consistent(self, gradient, velocity: Expr, speeds: np.ndarray) -> None:
         """Raise ``ValueError`` if the start is off the constraint, or its velocity is."""
+        rate = self.rate(velocity)
+        size = self._row_sums(gradient) * self._largest(speeds)
+        self._check_small(self._equation, rate, size)
 
     def _check_independent(self, gradient, back, weight) -> None:
         """Rank of Dg M⁻¹ Dgᵀ."""
@@ -221,6 +226,8 @@ def _check_multiplier(q: Function, tangent, multiplier, others: Sequence[Functio
 class Constraint(RateConstraint):
     """A holonomic constraint ∫ λ·g(q), the form ``functional(λ)``, and its multiplier λ."""
 
+    _equation, _start = "Dg(q) q̇ = 0", "start"
+
     # `forbidden`: Functions that may not occur in g, and why.
     def __init__(
         self,
@@ -260,13 +267,9 @@ class Constraint(RateConstraint):
         return self._largest(self._mean("value", lambda: self.value(self.test)))
 
     def _check_consistent(self, gradient, velocity, speeds) -> None:
-        defect = self.defect()
-        row = self._row_sums(gradient)
-        advice = "Set a consistent start, or call system.project() to go to the nearest one"
-        size = self._largest(self.configuration[0].dat.data_ro)
-        self._check_small("g(q) = 0", defect, row * size, advice)
-        rate = self.rate(velocity)
-        self._check_small("Dg(q) q̇ = 0", rate, row * self._largest(speeds), advice)
+        defect, size = self.defect(), self._largest(self.configuration[0].dat.data_ro)
+        self._check_small("g(q) = 0", defect, self._row_sums(gradient) * size)
+        super()._check_consistent(gradient, velocity, speeds)
 
 
 class VelocityConstraint(RateConstraint):
@@ -290,12 +293,3 @@ class VelocityConstraint(RateConstraint):
     def forms(self) -> tuple[Form, ...]:
         """None, since its rate states it."""
         return ()
-
-    def _check_consistent(self, gradient, velocity, speeds) -> None:
-        rate = self.rate(velocity)
-        self._check_small(
-            "A(q) q̇ = 0",
-            rate,
-            self._row_sums(gradient) * self._largest(speeds),
-            "Set a consistent velocity, or call system.project() to go to the nearest one",
-        )

@@ -19,7 +19,6 @@ from ufl.algorithms import expand_derivatives, replace
 from ufl.algorithms.analysis import has_exact_type
 from ufl.classes import Expr, Form, Grad, Zero
 
-from fdgeom.execution import FunctionalAssembly
 from fdgeom.forms import (
     MATRIX_COMPILER,
     check_arguments,
@@ -28,7 +27,7 @@ from fdgeom.forms import (
     random_function,
     substitute,
 )
-from fdgeom.identities import Identity, difference
+from fdgeom.identities import Identity, difference, of_numbers
 from fdgeom.messages import reported_as
 
 _DIRECT = {"ksp_type": "preonly", "pc_type": "lu"}
@@ -301,13 +300,8 @@ def pairing_is_apart(system, k: int) -> Identity | None:
         return None
     a, b = (random_function(system.space, np.random.default_rng(seed)) for seed in (1, 2))
 
-    def equation(put):
-        numbers = [FunctionalAssembly(put(form)) for form in (between(a, b), system.pairing(a, a))]
+    def defect(coupling: float, size: float) -> float:
+        return abs(coupling) / abs(size) if size else np.nan
 
-        def defect() -> float:
-            coupling, size = (abs(number.assemble()) for number in numbers)
-            return coupling / size if size else np.nan
-
-        return defect
-
+    equation = of_numbers((between(a, b), system.pairing(a, a)), defect)
     return Identity(system.parts, (found,), equation)
