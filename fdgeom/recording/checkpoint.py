@@ -21,9 +21,9 @@ from fdgeom.taping import not_taped
 from fdgeom.validation import number, whole
 
 from .fingerprint import KINDS, bits, differences, fingerprint
-from .transfer import Transfer, cellwise, midpoints_of, points_of, rows_of, scalar_element
+from .transfer import Transfer, cellwise, places_of, points_of, rows_of, scalar_element
 
-FORMAT = 3  # in which the fingerprint is called "identity"
+FORMAT = 4  # in which cells have extents
 GROUP = "/fdgeom"
 
 
@@ -158,7 +158,7 @@ def _tables(functions: dict[str, Function], mesh) -> dict[str, np.ndarray]:
     spaces = {name: f.function_space() for name, f in functions.items() if not is_real(f)}
     points = {_points_name(space): space for space in spaces.values()}
     return (
-        {"midpoints": midpoints_of(mesh)}
+        {"places": places_of(mesh)}
         | {name: points_of(space) for name, space in points.items()}
         | {f"values of {name}": cellwise(functions[name]) for name in spaces}
     )
@@ -317,7 +317,7 @@ def _read(path: Path, functions: dict[str, Function], mesh) -> dict[str, np.ndar
     """The values of this rank; ValueError if those in the file are of another mesh or shape."""
     with h5py.File(path, "r") as file:
         group, found = file[GROUP], {}
-        transfer = Transfer(group["midpoints"], mesh)
+        transfer = Transfer(group["places"], mesh)
         for name, f in functions.items():
             values, space = group[f"values of {name}"], f.function_space()
             if not is_real(f):

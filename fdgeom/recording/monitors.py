@@ -24,7 +24,7 @@ from fdgeom.messages import Described, brief, format_value
 from fdgeom.operations.dependent import refresh
 from fdgeom.validation import real_array, text
 
-from .interpolated import common_element, following
+from .interpolated import Interpolated, common_element
 
 
 def hold(form: ufl.BaseForm | float, name: str) -> Callable[[], float]:
@@ -229,13 +229,11 @@ class Probe(Described):
 
     def bind(self, system) -> None:
         """Find the cell that holds the point; ValueError when the point is outside the mesh."""
-        self._values: Any = self.function
-        self._update: Callable[[], Any] = lambda: None
+        mesh: Any = extract_unique_domain(self.function)
+        self._present: Callable[[], Function] = lambda: self.function
         if not isinstance(self.function, Function):
-            mesh = extract_unique_domain(self.function)
             element = common_element(mesh, [self.function])
-            self._values, self._update = following(self.function, element, mesh)
-        mesh = self._values.function_space().mesh()
+            self._present = Interpolated(self.function, element, mesh).apply
         if self.point.shape != (mesh.geometric_dimension,):
             raise ValueError(
                 f"point must have {mesh.geometric_dimension} coordinates, as the mesh of Probe "
@@ -253,8 +251,8 @@ class Probe(Described):
 
     def sample(self) -> dict[str, float | np.ndarray]:
         """Return the present value by name."""
-        self._update()
-        return {self.name: self._evaluator.evaluate(self._values)[0]}
+        refresh(self.function)
+        return {self.name: self._evaluator.evaluate(self._present())[0]}
 
 
 class Reactions(Described):

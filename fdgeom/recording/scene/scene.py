@@ -9,7 +9,7 @@ import numpy as np
 
 from fdgeom.files import as_path, writing
 from fdgeom.messages import format_value
-from fdgeom.recording.snapshots import Snapshots
+from fdgeom.recording.snapshots import Snapshots, holds_shapes
 from fdgeom.recording.units import FIELDS, check_units
 from fdgeom.sections.outline import ellipse, rectangle
 from fdgeom.statics.modes import VibrationModes
@@ -105,9 +105,7 @@ def save_scene(
     cases: list[Case] = []
     if isinstance(shapes, VibrationModes):
         shapes, cases = shapes_of(shapes, units.get("time"))
-    if not len(shapes):
-        raise ValueError("shapes is empty: give it to run(..., output=shapes) first")
-    if not shapes.positions:
+    if not holds_shapes("shapes", shapes):
         return None
     unit = units.get("time", "") if parameter == "t" else ""
     words = {"title": title or path.stem, "parameter": parameter, "unit": unit}
