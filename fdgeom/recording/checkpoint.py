@@ -4,6 +4,7 @@ import json
 import operator
 import os
 import warnings
+from contextlib import suppress
 from pathlib import Path
 
 import h5py
@@ -58,12 +59,12 @@ class Checkpoint(Described):
         """Check that the file can be written; ValueError naming `path` if not."""
         comm = stepper.system.mesh.comm
         writable("path", self.path, comm, replaced=True)
-        self._look(comm)
+        self._writer = _writer_of(self.path, comm)
 
     def write(self, stepper) -> None:
         """Write the present state; ValueError if another run has written to the path."""
         comm, before = stepper.system.mesh.comm, self._writer
-        self._look(comm)
+        self._writer = _writer_of(self.path, comm)
         if before is not None and self._writer not in ("", before):
             self._writer = before
             raise ValueError(
@@ -71,10 +72,7 @@ class Checkpoint(Described):
                 "path of its own"
             )
         save(stepper, self.path)
-        self._look(comm)
-
-    def _look(self, comm) -> None:
-        self._writer = on_root(comm, lambda: _writer_of(self.path), ValueError, "checkpoint")
+        self._writer = _writer_of(self.path, comm)
 
     def close(self) -> None:
         """Do nothing: the file is closed after each write."""
@@ -270,13 +268,15 @@ def _difference(found: dict, expected: dict) -> str:
     return f"{what} of '{name}': {found[name].get(what)} in the file, {expected[name][what]} here"
 
 
-def _writer_of(path: Path) -> str:
+def _writer_of(path: Path, comm) -> str:
     """The name that the writer of a restart file has left in it, "" if there is no file."""
-    try:
-        with h5py.File(path, "r") as file:
+
+    def read() -> str:
+        with suppress(OSError, KeyError), h5py.File(path, "r") as file:
             return str(file[GROUP].attrs["writer"])
-    except (OSError, KeyError):
         return ""
+
+    return on_root(comm, read, ValueError, "checkpoint")
 
 
 def _read_header(path: Path) -> dict:

@@ -104,24 +104,24 @@ def run(
     outputs = _outputs(output)
     if csv is not None and not isinstance(csv, CSVFile):
         csv = CSVFile(csv)
-    if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
-        checkpoint = Checkpoint(checkpoint)
+    if checkpoint is not None:
+        checkpoint = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
+        outputs.append(checkpoint)
 
     comm = stepper.system.mesh.comm
     with stop_annotating():
         bound = Monitors(monitors, stepper.system)
         sample = bound.sample()
         check_units(units, sample)
-        closing = _open(stepper, outputs, csv, header(sample), checkpoint)
+        closing = _open(stepper, outputs, csv, header(sample))
 
     first = stepper.steps
     last = first + total
     # Nothing to sample: leave the stepper its large pieces.
     sampled = Rhythm(first, last, every if sample else None)
     written = [(Rhythm(first, last, item.every), item) for item in outputs]
-    saved = Rhythm(first, last, checkpoint.every) if checkpoint is not None else None
     kept = Rhythm(first, last, every * keep) if keep else None
-    rhythms = [sampled, *(rhythm for rhythm, _ in written), *([saved] if saved else [])]
+    rhythms = [sampled, *(rhythm for rhythm, _ in written)]
 
     history = History()
     history.conserved, history.units = tuple(getattr(stepper, "conserves", ())), units
@@ -138,10 +138,9 @@ def run(
                         keeping = kept is not None and kept.due(step)
                         _sample(bound, stepper, history if keeping else None, csv)
                     for rhythm, item in written:
-                        if rhythm.due(step):
+                        # The file that the run was resumed from holds its first state already.
+                        if rhythm.due(step) and (item is not checkpoint or step > first):
                             item.write(stepper)
-                    if checkpoint and saved and saved.due(step) and step > first:
-                        checkpoint.write(stepper)
                 bar.show(step - first)
                 signals.check()
                 if step == last:
@@ -224,14 +223,14 @@ def _outputs(output) -> list:
     return outputs
 
 
-def _open(stepper, outputs: list, csv, columns: list[str], checkpoint) -> list:
+def _open(stepper, outputs: list, csv, columns: list[str]) -> list:
     """Open all files; if one cannot be opened, close those that were."""
     opened: list = []
     try:
         if csv is not None:
             csv.open(stepper.system.mesh.comm, columns, stepper.steps)
             opened.append(csv)
-        for item in [*outputs, *([checkpoint] if checkpoint is not None else [])]:
+        for item in outputs:
             item.open(stepper)
             opened.append(item)
     except BaseException as exc:
