@@ -16,7 +16,7 @@ from fdgeom.statics.modes import VibrationModes
 from fdgeom.validation import choice, instance, text
 
 from .modes import shapes_of
-from .picture import Case, picture
+from .picture import picture
 
 _HERE = Path(__file__).parent
 _OUTLINES = {"rectangle": rectangle, "ellipse": lambda a, b: ellipse(a / 2, b / 2)}
@@ -102,7 +102,7 @@ def save_scene(
     sides = None if thickness is None else _sides(thickness)
     names = shapes.fields if isinstance(shapes, Snapshots) else ()
     units = check_units(units, names) | (FIELDS if units == "SI" else {})
-    cases: list[Case] = []
+    cases: list[dict] = []
     if isinstance(shapes, VibrationModes):
         shapes, cases = shapes_of(shapes, units.get("time"))
     if not holds_shapes("shapes", shapes):
