@@ -234,7 +234,7 @@ class StaticEquilibrium(OffTape, NotCopied):
         self._motion.set_time(time)
         scaled = time != begin or (load != start and self._problem.is_loaded)
         try:
-            self._iterations.equilibrate(may_fail=bool(halvings) and scaled)
+            self._iterations.solve(may_fail=bool(halvings) and scaled)
             self._motion.check_turned(turned)
             return
         except SolveFailed as failure:

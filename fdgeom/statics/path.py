@@ -10,7 +10,7 @@ from fdgeom.data import Snapshot
 from fdgeom.errors import SolveFailed
 from fdgeom.statics.iterations import Iterations
 from fdgeom.statics.linear_algebra import modes_of
-from fdgeom.statics.problem import EquilibriumProblem
+from fdgeom.statics.problem import Condition, EquilibriumProblem
 from fdgeom.statics.stability import CompiledStability, Tangent
 
 # Of a part of a step: how far the path may leave its tangent, and the least cosine of its turn.
@@ -65,17 +65,6 @@ class _Place:
     @property
     def negative(self) -> int:
         return self.stiffness.negative
-
-
-@dataclass(frozen=True)
-class _Condition:
-    """Condition of a part of a step, normal·(u - u₀) + slope (λ - λ₀) = size, and a guess."""
-
-    normal: np.ndarray
-    slope: float
-    size: float
-    du: np.ndarray
-    dload: float
 
 
 class EquilibriumPath:
@@ -144,7 +133,7 @@ class EquilibriumPath:
         self._mark()
         part = length
         while True:
-            condition = _Condition(weights * across, 0.0, part, part * across, 0.0)
+            condition = Condition(weights * across, 0.0, part, part * across, 0.0)
             try:
                 self._go(condition)
                 there = self._here(np.sign(length) * across)
@@ -173,43 +162,34 @@ class EquilibriumPath:
         normal, slope = (
             (np.zeros_like(weights), 1.0) if forward is None else (weights * forward, 0.0)
         )
-        newton = self._iterations.along_path
-        du, dload = newton.tangent_of_path(normal, slope)
+        du, dload, stiffness = self._iterations.direction(normal, slope)
         length = np.sqrt(self._dot(du, du))
         if not (np.isfinite(length) and length > 0):
             raise SolveFailed("the loads do not move the beam: there is no path to follow")
-        stiffness = newton.stability()
         return _Place(self._problem.load, du / length, dload / length, stiffness)
 
-    def _arc(self, here: _Place, size: float) -> _Condition:
+    def _arc(self, here: _Place, size: float) -> Condition:
         """The condition of a plane normal to the path (Riks)."""
         normal = self._problem.weights * here.du
-        return _Condition(normal, 0.0, size, size * here.du, size * here.slope)
+        return Condition(normal, 0.0, size, size * here.du, size * here.slope)
 
     @staticmethod
-    def _to_load(here: _Place, arc: _Condition, begin: float, load_step: float) -> _Condition:
+    def _to_load(here: _Place, arc: Condition, begin: float, load_step: float) -> Condition:
         """The condition of a bound of the load in that direction."""
         change = begin + np.copysign(load_step, arc.dload) - here.load
-        return _Condition(0 * arc.normal, 1.0, change, change / here.slope * here.du, change)
+        return Condition(0 * arc.normal, 1.0, change, change / here.slope * here.du, change)
 
-    def _go(self, condition: _Condition, fraction: float = 1.0) -> None:
-        """Meet a fraction of a condition, from the mark."""
-        du, turned = fraction * condition.du, self._problem.motion.turned()
-        moved = self._iterations.along_path.solve(
-            du,
-            fraction * condition.dload,
-            normal=condition.normal,
-            slope=condition.slope,
-            step=fraction * condition.size,
-        )
-        off = moved - du
-        if self._dot(off, off) > _AWAY**2 * self._dot(du, du):
+    def _go(self, condition: Condition) -> None:
+        """Meet a condition, from the mark."""
+        turned = self._problem.motion.turned()
+        off = self._iterations.solve(condition) - condition.du
+        if self._dot(off, off) > _AWAY**2 * self._dot(condition.du, condition.du):
             raise SolveFailed(
                 "Newton's method found an equilibrium far from the tangent of the path"
             )
         self._problem.motion.check_turned(turned)
 
-    def _part(self, here: _Place, condition: _Condition):
+    def _part(self, here: _Place, condition: Condition):
         """The point at its end, the first singular point on the way, and the completed fraction."""
         self._go(condition)
         there = self._here(here.du)
@@ -229,14 +209,14 @@ class EquilibriumPath:
             end = 1.0
         return self._at(here, condition, end), point, end
 
-    def _at(self, here: _Place, condition: _Condition, fraction: float) -> _Place:
+    def _at(self, here: _Place, condition: Condition, fraction: float) -> _Place:
         """Go to a fraction of a condition."""
         self._restore()
         if fraction:
-            self._go(condition, fraction)
+            self._go(condition.part(fraction))
         return self._here(here.du)
 
-    def _bracket(self, here: _Place, condition: _Condition):
+    def _bracket(self, here: _Place, condition: Condition):
         """Fractions before and behind the first change of sign of an eigenvalue, and the load
         there; None for the load if no eigenvalue is zero there, but pivots of an unsymmetric
         stiffness alone.

@@ -76,6 +76,22 @@ class LoadProgram:
     point: Any = None  # a `TapedPoint`
 
 
+@dataclass(frozen=True)
+class Condition:
+    """Condition for the load along a path, normal·(u - u₀) + slope (λ - λ₀) = size, and a guess."""
+
+    normal: np.ndarray
+    slope: float
+    size: float
+    du: np.ndarray
+    dload: float
+
+    def part(self, fraction: float) -> "Condition":
+        """The condition of a fraction of the way."""
+        size, du, dload = fraction * self.size, fraction * self.du, fraction * self.dload
+        return Condition(self.normal, self.slope, size, du, dload)
+
+
 class EquilibriumProblem:
     """F(g, λ; δ) + B(g)ᵀμ = 0 and Φ(g) = 0, with F = internal work - λ · work of the loads, and the
     conditions Φ, B of the joints, for Newton's method; λ does not scale contact.

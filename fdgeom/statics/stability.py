@@ -1,7 +1,7 @@
 """Stability of an equilibrium: sign and nearest eigenvalues of its tangent stiffness."""
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sparse
@@ -97,8 +97,14 @@ class CompiledStability:
     Haynsworth).
     """
 
-    def __init__(self, problem: EquilibriumProblem, newton: Any, negative: int) -> None:
-        self._problem, self._newton, self.negative = problem, newton, negative
+    # `solve(b)` gives K⁻¹b, or None if it is not finite.
+    def __init__(
+        self,
+        problem: EquilibriumProblem,
+        solve: Callable[[np.ndarray], np.ndarray | None],
+        negative: int,
+    ) -> None:
+        self._problem, self._solve, self.negative = problem, solve, negative
 
     def nearest(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """The eigenvalues nearest to zero, and their vectors φ (all free), φ·W φ = 1."""
@@ -108,7 +114,7 @@ class CompiledStability:
         def inverse(x: np.ndarray) -> np.ndarray:
             b = np.zeros(len(weights))
             b[free] = root * x
-            found = self._newton.by_forces(b)
+            found = self._solve(b)
             if found is None:
                 raise SolveFailed("the tangent stiffness is singular")
             return root * found[free]
