@@ -42,7 +42,7 @@ ORIGINS = {
 #: Resultants of the six solutions against unit ones: 1e-15 to 1e-10, 1e-7 for very thin walls.
 WORST_BALANCE = 1e-6
 CHANGED = (
-    "the materials of a drawn section have changed since it was made: make it anew, as with "
+    "the {} of a drawn section have changed since it was made: make it anew, as with "
     "Section.from_mesh(...)"
 )
 
@@ -100,7 +100,8 @@ class DrawnSection(SectionMatrices):
         self.regions = Regions(mesh, self.materials)
         given = self.regions.given()
         if read_in(*given):
-            self.made_of = (MadeOnce(CHANGED, *given),)
+            self.made_of = (MadeOnce(CHANGED.format("materials"), *given),)
+        self._drawn = MadeOnce(CHANGED.format("mesh's coordinates"), mesh.coordinates)
         # The slope times itself is of degree 2p; curved cells and plies take some more.
         quadrature = 3 * degree
         self._element = element = self.regions.element(quadrature)
@@ -147,6 +148,10 @@ class DrawnSection(SectionMatrices):
     @property
     def read_by_beams(self) -> tuple:
         return self.on_tape or super().read_by_beams
+
+    def check_unchanged(self) -> None:
+        super().check_unchanged()
+        self._drawn.refresh()
 
     # --- from the centroid to the origin -----------------------------------------------------------
     def _origin_of(self, S: np.ndarray, M: np.ndarray) -> np.ndarray:

@@ -37,6 +37,8 @@ class SingularPoint:
         `StaticEquilibrium.follow`. One for each eigenvalue that changes its sign.
     position, orientation : Function
         The configuration; for an assembly that of all nodes of its network, like the modes.
+    time : float
+        ``beam.time`` there.
     """
 
     kind: str
@@ -44,6 +46,7 @@ class SingularPoint:
     modes: tuple[Function, ...] = field(repr=False)
     position: Function = field(repr=False)
     orientation: Function = field(repr=False)
+    time: float = field(repr=False)
     equilibrium: tuple[Function, ...] = field(repr=False)
     direction: np.ndarray = field(repr=False)
 
@@ -125,6 +128,7 @@ class EquilibriumPath:
         for function, source in zip(problem.functions, point.equilibrium, strict=True):
             function.assign(source)
         problem.load = point.load
+        problem.motion.set_time(point.time)
         # The branch is sought across the path that has been followed.
         across = np.zeros_like(weights)
         problem.by_node(across)[:, :6] = point.modes[mode].dat.data_ro
@@ -244,7 +248,8 @@ class EquilibriumPath:
         free = problem.by_node(problem.free)[:, :6].ravel()
         modes = tuple(modes_of(vectors, free, problem.space))
         equilibrium = tuple(f.copy(deepcopy=True) for f in problem.functions)
-        return SingularPoint(kind, load, modes, *equilibrium[:2], equilibrium, at.du)
+        time = float(problem.motion.time)
+        return SingularPoint(kind, load, modes, *equilibrium[:2], time, equilibrium, at.du)
 
     def _dot(self, a: np.ndarray, b: np.ndarray) -> float:
         """a·W b."""

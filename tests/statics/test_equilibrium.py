@@ -494,6 +494,23 @@ def test_failure_keeps_the_state():
         assert np.array_equal(along(beam.orientation), before[1])
 
 
+@pytest.mark.parametrize("compiled", [True, False])
+def test_an_interrupted_step_keeps_the_state(compiled, monkeypatch):
+    beam = cantilever(8, 1.0)
+    statics = fg.StaticEquilibrium(beam, compiled=compiled)
+    statics.solve(0.5)
+    before = along(beam.position)
+
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(statics._motion, "check_turned", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        statics.solve(8.0, time=1.0)
+    assert (statics.load, float(beam.time)) == (0.5, 0.0)
+    assert np.array_equal(along(beam.position), before)
+
+
 def test_options():
     beam = cantilever(8, 1.0)
     monitored = fg.StaticEquilibrium(
