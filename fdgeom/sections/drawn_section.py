@@ -149,8 +149,9 @@ class DrawnSection(SectionMatrices):
     def read_by_beams(self) -> tuple:
         return self.on_tape or super().read_by_beams
 
-    def check_unchanged(self) -> None:
-        super().check_unchanged()
+    def _check_drawing(self) -> None:
+        """Raise ``ValueError`` if materials or mesh have changed; beams read the matrices alone."""
+        self.check_unchanged()
         self._drawn.refresh()
 
     # --- from the centroid to the origin -----------------------------------------------------------
@@ -227,7 +228,7 @@ class DrawnSection(SectionMatrices):
         -----
         Twelve more solves with the existing factor: no new forms and no difference quotients.
         """
-        self.check_unchanged()
+        self._check_drawing()
         change = change_of(self.regions, parameter, tag, self._element)
         return self._slopes_at_origin.push(*change)
 
@@ -273,7 +274,7 @@ class DrawnSection(SectionMatrices):
         >>> weights[0, 1] = 1
         >>> section.gradient(weights, [("angle", tag) for tag in (1, 2, 3)])  # doctest: +SKIP
         """
-        self.check_unchanged()
+        self._check_drawing()
         pairs = _check_parameters(parameters)
         changes = [change_of(self.regions, *pair, self._element) for pair in pairs]
         of_inertia = np.zeros((6, 6)) if inertia_weights is None else inertia_weights
@@ -322,7 +323,7 @@ class DrawnSection(SectionMatrices):
 
     def _unit_loads(self, resultants) -> np.ndarray:
         """Resultants about the centroid in the section's own axes, from (6,) in the body frame."""
-        self.check_unchanged()
+        self._check_drawing()
         wanted = "six numbers (moment, force) in the body frame"
         values = array("resultants", resultants, (6,), wanted=wanted)
         return np.linalg.solve(self._to_centroid.T, to_body(self.axis).T @ values)

@@ -85,7 +85,7 @@ class SectionMatrices:
         return self.stiffness, self.inertia
 
     def check_unchanged(self) -> None:
-        """Raise ``ValueError`` if what the numbers were made of has changed; to be called on all ranks."""
+        """Raise ``ValueError`` if the materials have changed; to be called on all ranks."""
         for once in self.made_of:
             once.refresh()
 
