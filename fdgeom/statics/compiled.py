@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
+import scipy.sparse as sparse
 import ufl
 from firedrake import Constant, Function
 from ufl import replace
@@ -12,11 +13,12 @@ from ufl import replace
 from fdgeom.compile.chain import Update
 from fdgeom.compile.layout import Layout
 from fdgeom.compile.newton import Iteration
+from fdgeom.errors import SolveFailed
 from fdgeom.execution import Numerics
 from fdgeom.lie.groups import R3xSO3
 from fdgeom.operations import ConvergenceTest, Map, Operation, Prescribed, Reason
 from fdgeom.statics.problem import Condition, EquilibriumProblem
-from fdgeom.statics.stability import CompiledStability, Tangent
+from fdgeom.statics.stability import Stability, norms_of, stability_of
 
 # Right-hand sides of the equations for an update: minus the residual with the increments of held nodes,
 # the loads, given forces.
@@ -163,7 +165,7 @@ class CompiledNewton:
 
     def direction(
         self, normal: np.ndarray, slope: float
-    ) -> tuple[np.ndarray, float, Tangent | CompiledStability] | None:
+    ) -> tuple[np.ndarray, float, Stability] | None:
         """As `GroupNewton.direction`; None if K is singular."""
         problem = self._problem
         self._begin()
@@ -171,22 +173,31 @@ class CompiledNewton:
         if z is None or not math.isfinite(self._dot(z, z)):
             return None
         dload = 1.0 / (slope + self._dot(normal, z))
-        stability: Tangent | CompiledStability
         if problem.change_form is None and problem.comm.size == 1:
-            # A condition with its multiplier adds one negative eigenvalue and a positive one.
-            negative = self._report.negative - int(problem.conditions.sum())
-            stability = CompiledStability(problem, self._by_forces, negative)
+            stability = self._stability()
         else:
-            stability = Tangent(problem, problem.tangent(problem.start()))
+            stability = stability_of(problem, problem.tangent(problem.start()))
         return dload * z, dload, stability
 
-    def _by_forces(self, b: np.ndarray) -> np.ndarray | None:
-        """K⁻¹b by the factors of the last run, at the configuration where it has begun."""
-        lumped = self._problem.lumped[:, None]
-        density = self._forces.dat.data_wo
-        np.divide(self._problem.by_node(b)[:, :6], lumped, out=density, where=lumped > 0.0)
-        self._iteration.begin()
-        return self._by(_GIVEN)
+    def _stability(self) -> Stability:
+        """The stability by the factors of the last run, at the configuration where it has begun."""
+        # The signs of the eigenvalues of all eliminated blocks are those of the whole (Sylvester,
+        # Haynsworth). A condition with its multiplier adds one negative eigenvalue and a positive one.
+        problem, free, size = self._problem, self._problem.free, norms_of(self._problem)
+        negative = self._report.negative - int(problem.conditions.sum())
+        lumped = problem.lumped[:, None]
+
+        def solve(x: np.ndarray) -> np.ndarray:
+            forces, density = np.zeros(len(free)), self._forces.dat.data_wo
+            forces[free] = size * x
+            np.divide(problem.by_node(forces)[:, :6], lumped, out=density, where=lumped > 0.0)
+            self._iteration.begin()
+            found = self._by(_GIVEN)
+            if found is None:
+                raise SolveFailed("the tangent stiffness is singular")
+            return size * found[free]
+
+        return Stability(problem, sparse.diags(1 / size), solve, negative)
 
     def _by(self, side: int, *, anew: bool = False) -> np.ndarray | None:
         """K⁻¹ times a right-hand side by the factors of the last run, or by new ones, whose inertia the

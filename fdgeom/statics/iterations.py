@@ -23,7 +23,7 @@ from fdgeom.operations import Reason
 from fdgeom.statics.newton import DEFAULTS, GroupNewton
 from fdgeom.statics.problem import Condition, EquilibriumProblem
 from fdgeom.statics.rigid_motions import free_motion, is_clamped
-from fdgeom.statics.stability import CompiledStability, Tangent
+from fdgeom.statics.stability import Stability
 
 _COUNTED = ("solves", "newton_iterations", "krylov_iterations")
 
@@ -141,9 +141,7 @@ class Iterations:
         with self.fallbacks.through_petsc(_words(reason)):
             return through_petsc()
 
-    def direction(
-        self, normal: np.ndarray, slope: float
-    ) -> tuple[np.ndarray, float, Tangent | CompiledStability]:
+    def direction(self, normal: np.ndarray, slope: float) -> tuple[np.ndarray, float, Stability]:
         """The direction (du, dλ) along the path, with normal·du + slope dλ = 1, and the stability."""
         if self._compiled is None:
             return self._petsc(bordered=True).direction(normal, slope)

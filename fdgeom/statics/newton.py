@@ -14,7 +14,7 @@ from fdgeom.execution.options import refuse_unknown
 from fdgeom.execution.petsc_messages import divergence, set_from_options, show_reason
 from fdgeom.execution.petsc_messages import reason as petsc_reason
 from fdgeom.statics.problem import Condition, EquilibriumProblem
-from fdgeom.statics.stability import Tangent
+from fdgeom.statics.stability import Stability, stability_of
 
 #: Steps are taken whole: mixed integration points let the residual grow on the way. The residual's
 #: round-off is that of the axial stiffness, so the size of the update stops the iteration as well.
@@ -118,7 +118,7 @@ class GroupNewton:
         return self._matrix
 
     # --- solving -------------------------------------------------------------------------------------
-    def direction(self, normal: np.ndarray, slope: float) -> tuple[np.ndarray, float, Tangent]:
+    def direction(self, normal: np.ndarray, slope: float) -> tuple[np.ndarray, float, Stability]:
         """The direction (du, dλ) along the path, with normal·du + slope dλ = 1, and the stability."""
         u = self._problem.start()
         self._condition = Condition(normal, slope, 0.0, u, 0.0)
@@ -133,7 +133,7 @@ class GroupNewton:
             self._guarded(lambda: ksp.solve(self._f, self._x))
         if ksp.getConvergedReason() < 0:
             raise SolveFailed(f"the linear solve failed (KSP reason {ksp.getConvergedReason()})")
-        return *self._read(self._x), Tangent(self._problem, self._tangent)
+        return *self._read(self._x), stability_of(self._problem, self._tangent)
 
     def solve(self, condition: Condition | None = None, *, provisional: bool = True) -> np.ndarray:
         """Solve from the present configuration, at its load or (bordered) with a condition; returns the

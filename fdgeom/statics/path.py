@@ -11,7 +11,7 @@ from fdgeom.errors import SolveFailed
 from fdgeom.statics.iterations import Iterations
 from fdgeom.statics.linear_algebra import modes_of
 from fdgeom.statics.problem import Condition, EquilibriumProblem
-from fdgeom.statics.stability import CompiledStability, Tangent
+from fdgeom.statics.stability import Stability
 
 # Of a part of a step: how far the path may leave its tangent, and the least cosine of its turn.
 _AWAY, _TURN = 0.5, 0.5
@@ -63,7 +63,7 @@ class _Place:
     load: float
     du: np.ndarray
     slope: float
-    stiffness: Tangent | CompiledStability
+    stiffness: Stability
 
     @property
     def negative(self) -> int:

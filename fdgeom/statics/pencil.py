@@ -34,7 +34,7 @@ class PencilForms:
     """Vectors and whole matrices about a configuration with present coefficients, on every process."""
 
     def __init__(self, motion: RodMotion) -> None:
-        self._motion, self._rod, self.loads = motion, motion.rod, motion.rod.loads
+        self._motion, self._rod = motion, motion.rod
         self._test, self._trial = TestFunction(motion.space), TrialFunction(motion.space)
         rod, pose, test, trial = self._rod, motion.configuration, self._test, self._trial
         strains = VectorFunctionSpace(motion.mesh, "DG", 0, dim=6)
@@ -92,10 +92,6 @@ class PencilForms:
         return read_in(*(form for form in forms if not form.empty()))
 
     # --- values --------------------------------------------------------------------------------------
-    def is_loaded(self, load: float) -> bool:
-        """Whether loads act on the system at a load factor."""
-        return any(load or not applied.load.scaled for applied in self.loads)
-
     def set_strain(self, values: np.ndarray) -> None:
         """Set the strains in the owned cells, and their stress."""
         self._strain.dat.data_wo[...] = values
@@ -116,11 +112,10 @@ class PencilForms:
 
 
 def forms_of(motion: RodMotion) -> PencilForms:
-    """The forms of a system, made at the first call, and again for other loads."""
-    kept = motion.pencil_forms
-    if kept is None or kept.loads is not motion.rod.loads:
-        kept = motion.pencil_forms = PencilForms(motion)
-    return kept
+    """The forms of a system, made at the first call."""
+    if motion.pencil_forms is None:
+        motion.pencil_forms = PencilForms(motion)
+    return motion.pencil_forms
 
 
 def data_of(motion: RodMotion) -> Sources:
@@ -201,7 +196,7 @@ def pencil(motion: RodMotion, load: float, keep: np.ndarray) -> Pencil:
     every process.
     """
     comm, forms = motion.comm, forms_of(motion)
-    loaded = forms.is_loaded(load)
+    loaded = any(load or not applied.load.scaled for applied in motion.rod.loads)
     lengths, values = _values(forms.lengths), _values(forms.elastic_strain)
     if not loaded:
         _clean(values, lengths, motion)
