@@ -22,7 +22,7 @@ from fdgeom.execution.options import list_on_help, merge
 from fdgeom.operations import Reason
 from fdgeom.statics.newton import DEFAULTS, GroupNewton
 from fdgeom.statics.problem import Condition, EquilibriumProblem
-from fdgeom.statics.rigid_motions import free_motion, is_clamped
+from fdgeom.statics.rigid_motions import free_motion
 from fdgeom.statics.stability import Stability
 
 _COUNTED = ("solves", "newton_iterations", "krylov_iterations")
@@ -82,13 +82,14 @@ class Iterations:
 
     def _petsc(self, bordered: bool) -> GroupNewton:
         """PETSc's iteration, bordered for conditions along a path."""
-        if bordered not in self._through_petsc:
+        found = self._through_petsc.get(bordered)
+        if found is None or not found.is_usable:
             options, prefix, given = self._options()
-            self._through_petsc[bordered] = GroupNewton(
+            found = self._through_petsc[bordered] = GroupNewton(
                 self._problem, self._counts, bordered=bordered, options=options, prefix=prefix,
                 given=given,
             )  # fmt: skip
-        return self._through_petsc[bordered]
+        return found
 
     @cached_property
     def _compiled(self) -> Any:
@@ -98,12 +99,7 @@ class Iterations:
 
             with self._falling_back():
                 # Of a beam by itself nothing else finds that out.
-                motion = self._motion
-                if (
-                    motion.joints is None
-                    and not is_clamped(motion)
-                    and (free := free_motion(motion))
-                ):
+                if self._motion.joints is None and (free := free_motion(self._motion)):
                     raise CannotCompile(f"{free}, so that the stiffness may be singular")
                 options, *_ = self._options()
                 return CompiledNewton(self._problem, self._counts, options, self._layout)

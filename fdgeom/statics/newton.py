@@ -1,7 +1,7 @@
 """PETSc SNES for a configuration on a group, whose reference is updated with the iterates."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import petsctools
@@ -47,18 +47,19 @@ class GroupNewton:
         given: Mapping,
     ) -> None:
         self._problem, self._bordered, self._counts = problem, bordered, counts
-        self.comm = problem.comm
-        self._start = problem.start()
-        self._n = len(self._start)
+        self.comm, start = problem.comm, problem.start()
+        #: Whether it can solve again: an error in a callback leaves vectors of PETSc locked.
+        self.is_usable = True
+        self._n = len(start)
         self._last = bordered and self.comm.rank == self.comm.size - 1
         zero = np.zeros(self._n)
-        self._origin, self._condition = (self._start, 0.0), Condition(zero, 1.0, 0.0, zero, 0.0)
+        self._origin, self._condition = (start, 0.0), Condition(zero, 1.0, 0.0, zero, 0.0)
 
         options = dict(options)
         options.pop("mat_type", None)
         self._x = PETSc.Vec().createMPI((self._n + self._last, None), comm=self.comm)
         self._f = self._x.duplicate()
-        self._tangent = problem.tangent(self._start)
+        self._tangent = problem.tangent(start)
         self._matrix = self._border(create=True) if bordered else self._tangent
         self.snes = PETSc.SNES().create(comm=self.comm)
         self.snes.setFunction(self._function, self._f)
@@ -168,11 +169,11 @@ class GroupNewton:
         self._problem.move(u)
         return u - start
 
-    @staticmethod
-    def _guarded(action) -> None:
+    def _guarded(self, action: Callable[[], None]) -> None:
         try:
             action()
         except PETSc.Error as error:
+            self.is_usable = False
             if error.__cause__ is not None:  # of a callback: Ctrl-C, say
                 raise error.__cause__ from None
             raise SolveFailed(f"SNES: PETSc: {petsc_reason(error)}") from error

@@ -58,16 +58,12 @@ class SingularPoint:
 
 @dataclass(frozen=True)
 class _Place:
-    """A point of the path: the load, the unit direction (du, dλ) of the path, and the stiffness."""
+    """A point of the path: the load, the unit direction (du, dλ) of the path, and the stability."""
 
     load: float
     du: np.ndarray
     slope: float
-    stiffness: Stability
-
-    @property
-    def negative(self) -> int:
-        return self.stiffness.negative
+    stability: Stability
 
 
 class EquilibriumPath:
@@ -166,11 +162,11 @@ class EquilibriumPath:
         normal, slope = (
             (np.zeros_like(weights), 1.0) if forward is None else (weights * forward, 0.0)
         )
-        du, dload, stiffness = self._iterations.direction(normal, slope)
+        du, dload, stability = self._iterations.direction(normal, slope)
         length = np.sqrt(self._dot(du, du))
         if not (np.isfinite(length) and length > 0):
             raise SolveFailed("the loads do not move the beam: there is no path to follow")
-        return _Place(self._problem.load, du / length, dload / length, stiffness)
+        return _Place(self._problem.load, du / length, dload / length, stability)
 
     def _arc(self, here: _Place, size: float) -> Condition:
         """The condition of a plane normal to the path (Riks)."""
@@ -199,7 +195,7 @@ class EquilibriumPath:
         there = self._here(here.du)
         if self._dot(here.du, there.du) < _TURN:
             raise SolveFailed("the path turns by more than 60 degrees")
-        if there.negative == here.negative:
+        if there.stability.negative == here.stability.negative:
             return there, None, 1.0
         near, behind, load = self._bracket(here, condition)
         end = _beyond(behind)
@@ -208,8 +204,8 @@ class EquilibriumPath:
         before, after = (self._at(here, condition, f) for f in ((1 - _OFF) * near, end))
         kind = "limit" if before.slope * after.slope < 0 else "bifurcation"
         at = self._at(here, condition, behind)
-        point = self._point(kind, load, abs(after.negative - here.negative), at)
-        if kind == "limit" and after.negative == there.negative:
+        point = self._point(kind, load, abs(after.stability.negative - here.stability.negative), at)
+        if kind == "limit" and after.stability.negative == there.stability.negative:
             end = 1.0
         return self._at(here, condition, end), point, end
 
@@ -229,8 +225,10 @@ class EquilibriumPath:
 
         def nearest(fraction: float) -> float:
             place = self._at(here, condition, fraction)
-            (value, *_), _ = place.stiffness.nearest(1)
-            value = abs(value) if place.negative == here.negative else -abs(value)
+            (value, *_), _ = place.stability.nearest(1)
+            value = (
+                abs(value) if place.stability.negative == here.stability.negative else -abs(value)
+            )
             seen[fraction] = (value, place.load)
             return value
 
@@ -243,7 +241,7 @@ class EquilibriumPath:
         return near, behind, first + (second - first) * a / (a - b)
 
     def _point(self, kind: str, load: float, crossing: int, at: _Place) -> SingularPoint:
-        _, vectors = at.stiffness.nearest(max(1, crossing))
+        _, vectors = at.stability.nearest(max(1, crossing))
         problem = self._problem
         free = problem.by_node(problem.free)[:, :6].ravel()
         modes = tuple(modes_of(vectors, free, problem.space))

@@ -10,7 +10,6 @@ import ufl
 from firedrake import (
     Constant,
     Function,
-    FunctionSpace,
     TestFunction,
     TrialFunction,
     VectorFunctionSpace,
@@ -41,7 +40,10 @@ class PencilForms:
         self._strain, self._stress = (private(Function(strains)) for _ in range(2))
         self._factor = private(Constant(0.0, name="load factor"))
         self._set_load = Number(self._factor)
-        self.inside = gathered(motion.comm, _inside(motion))
+        inside = motion.cells.inside
+        own = np.ones(motion.mesh.cell_set.size, dtype=bool)
+        #: Mask of the cells that are pieces of beams.
+        self.inside = gathered(motion.comm, own if inside is None else inside.dat.data_ro > 0.5)
 
         def in_cells(value) -> VectorAssembly:
             return VectorAssembly(rod.cells.values(value))
@@ -138,14 +140,6 @@ def _matrix(form: Form) -> MatrixAssembly | None:
     return None if form.empty() else MatrixAssembly(form, "aij")
 
 
-def _inside(motion: RodMotion) -> np.ndarray:
-    """Mask of the owned cells that are pieces of beams."""
-    inside = motion.cells.inside
-    if inside is None:
-        return np.ones(Function(FunctionSpace(motion.mesh, "DG", 0)).dat.data_ro.size, dtype=bool)
-    return inside.dat.data_ro > 0.5
-
-
 @dataclass(frozen=True)
 class Pencil:
     """K = AᵀA + G with the inertia 1, for the free displacements in coordinates of M = R Rᵀ."""
@@ -215,7 +209,7 @@ def pencil(motion: RodMotion, load: float, keep: np.ndarray) -> Pencil:
         residual = residual + slope.T @ force[forms.used]
         scattered(force, forms.multiplier)
         rest = rest if forms.in_joints is None else rest + _whole(forms.in_joints)
-    _check_equilibrium(motion, residual, parts, (stiffness, lengths))
+    _check_equilibrium(motion, residual, parts, stiffness, lengths)
     rest = rest[keep][:, keep]
     extent = lengths.sum()
     symmetric, change = True, forms.of_loads if loaded else None
@@ -264,8 +258,7 @@ def _clean(strain: np.ndarray, lengths: np.ndarray, motion: RodMotion) -> None:
     strain[:, ~above] = 0.0
 
 
-def _check_equilibrium(motion: RodMotion, residual, parts, cells) -> None:
-    stiffness, lengths = cells
+def _check_equilibrium(motion: RodMotion, residual, parts, stiffness, lengths) -> None:
     forces = sum(np.abs(part).max(initial=0.0) for part in parts)
     position = gathered(motion.comm, motion.position.dat.data_ro.ravel())
     # A solve leaves 1e-12 or so of the forces, or round-off of stiffness times size.
