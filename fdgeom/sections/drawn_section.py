@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 
 import numpy as np
 from firedrake import Function, FunctionSpace, TensorFunctionSpace, VectorFunctionSpace
@@ -88,7 +89,7 @@ class DrawnSection(SectionMatrices):
         citations.cite(type(self))
         origin = _check_origin(origin)
         self.mesh, self.degree = mesh, degree
-        self.materials = check_materials(mesh, materials)
+        self.materials = MappingProxyType(check_materials(mesh, materials))
         check_connected(mesh)
 
         if degree == 1:

@@ -203,13 +203,17 @@ def test_a_mesh_that_moves():
             call()
 
 
-def test_matrices_cannot_be_written_to():
+def test_matrices_and_materials_cannot_be_replaced():
     """Compliances and beams that were made before would not follow."""
     section = fg.Section.circle(0.3, **STEEL)
     along = fg.Section.along([(0.0, section), (1.0, section)])
     for matrix in (section.stiffness, section.inertia, along.stiffness.matrices):
         with pytest.raises(ValueError, match="read-only"):
             matrix *= 2.0
+    steel = fg.Isotropic(2.6, 0.3, 1.5)
+    drawn = fg.Section.from_mesh(rectangle(0.6, 0.5, 2), steel)
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        drawn.materials[None] = fg.Isotropic(5.2, 0.3, 1.5)
 
 
 @pytest.mark.parametrize("on_tape", [True, False])
