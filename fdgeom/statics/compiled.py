@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Mapping
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sparse
@@ -18,7 +19,7 @@ from fdgeom.execution import Numerics
 from fdgeom.lie.groups import R3xSO3
 from fdgeom.operations import ConvergenceTest, Map, Operation, Prescribed, Reason
 from fdgeom.statics.problem import Condition, EquilibriumProblem
-from fdgeom.statics.stability import Stability, norms_of, stability_of
+from fdgeom.statics.stability import Stability, stability_of
 
 # Right-hand sides of the equations for an update: minus the residual with the increments of held nodes,
 # the loads, given forces.
@@ -183,7 +184,7 @@ class CompiledNewton:
         """The stability by the factors of the last run, at the configuration where it has begun."""
         # The signs of the eigenvalues of all eliminated blocks are those of the whole (Sylvester,
         # Haynsworth). A condition with its multiplier adds one negative eigenvalue and a positive one.
-        problem, free, size = self._problem, self._problem.free, norms_of(self._problem)
+        problem, free, size = self._problem, self._problem.free, self._problem.norms
         negative = self._report.negative - int(problem.conditions.sum())
         lumped = problem.lumped[:, None]
 
@@ -197,7 +198,11 @@ class CompiledNewton:
                 raise SolveFailed("the tangent stiffness is singular")
             return size * found[free]
 
-        return Stability(problem, sparse.diags(1 / size), solve, negative)
+        return Stability(problem, self._root, solve, negative)
+
+    @cached_property
+    def _root(self) -> sparse.spmatrix:
+        return sparse.diags(1 / self._problem.norms)
 
     def _by(self, side: int, *, anew: bool = False) -> np.ndarray | None:
         """K⁻¹ times a right-hand side by the factors of the last run, or by new ones, whose inertia the

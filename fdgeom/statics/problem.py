@@ -293,6 +293,11 @@ class EquilibriumProblem:
         values[:, :6] = self.lumped[:, None] / length * weights
         return values.ravel()
 
+    @cached_property
+    def norms(self) -> np.ndarray:
+        """The root of the weight of each free degree of freedom, on every process."""
+        return np.sqrt(gathered(self.comm, self.weights)[self.free])
+
     @property
     def load(self) -> float:
         """The load factor."""

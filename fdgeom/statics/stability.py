@@ -10,7 +10,6 @@ from scipy.sparse.linalg import splu
 from fdgeom.errors import SolveFailed
 from fdgeom.statics.linear_algebra import (
     Conditions,
-    gathered,
     is_symmetric,
     nearest,
     nearest_complex,
@@ -35,7 +34,7 @@ class Stability:
         *,
         symmetric: bool = True,
     ) -> None:
-        self._comm, self._size = problem.comm, norms_of(problem)
+        self._comm, self._size = problem.comm, problem.norms
         self._root, self._solve, self._symmetric = root, solve, symmetric
         self.negative = negative
 
@@ -60,15 +59,10 @@ class Stability:
         return modes * np.sign(modes[largest, range(modes.shape[1])])
 
 
-def norms_of(problem: EquilibriumProblem) -> np.ndarray:
-    """The root of the weight of each free degree of freedom, on every process."""
-    return np.sqrt(gathered(problem.comm, problem.weights)[problem.free])
-
-
 def stability_of(problem: EquilibriumProblem, matrix: PETSc.Mat) -> Stability:
     """The stability by the factors of the whole tangent stiffness on every process."""
     whole, free = to_scipy(matrix), problem.free
-    root = sparse.diags(1 / norms_of(problem))
+    root = sparse.diags(1 / problem.norms)
     joints = Conditions(whole[problem.conditions][:, free] @ root)
     root = (root @ joints.basis).tocsr()
 
