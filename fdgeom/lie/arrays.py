@@ -81,7 +81,7 @@ def pose_scan(poses: tuple[ArrayLike, ArrayLike]) -> tuple[NDArray, NDArray]:
     ValueError
         If positions and quaternions are not as many, or have no axis to go along.
     """
-    x, q = numpy_operations.pair(poses, "poses")
+    x, q = se3.pair(poses, "poses")
     if x.ndim < 2 or x.shape[:-1] != q.shape[:-1]:
         raise ValueError(
             "poses must be positions (..., n, 3) and quaternions (..., n, 4) with the same "
