@@ -230,7 +230,7 @@ class Probe(Described):
     def bind(self, system) -> None:
         """Find the cell that holds the point; ValueError when the point is outside the mesh."""
         mesh: Any = extract_unique_domain(self.function)
-        self._present: Callable[[], Function] = lambda: self.function
+        self._present: Callable[[], Function] = self._given
         if not isinstance(self.function, Function):
             element = common_element(mesh, [self.function])
             self._present = Interpolated(self.function, element, mesh).apply
@@ -251,8 +251,12 @@ class Probe(Described):
 
     def sample(self) -> dict[str, float | np.ndarray]:
         """Return the present value by name."""
-        refresh(self.function)
         return {self.name: self._evaluator.evaluate(self._present())[0]}
+
+    def _given(self) -> Function:
+        """The function itself, with its present values."""
+        refresh(self.function)
+        return self.function
 
 
 class Reactions(Described):

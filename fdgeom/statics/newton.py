@@ -34,7 +34,7 @@ class GroupNewton:
     """Newton's method on F(g, λ) = 0, with λ given or, bordered, as an unknown with a condition."""
 
     # `bordered`: the load factor is the last unknown, on the last rank, with the condition
-    # normal·(u - u₀) + slope (λ - λ₀) = step. `options` are flat PETSc options with the defaults
+    # normal·(u - u₀) + slope (λ - λ₀) = size. `options` are flat PETSc options with the defaults
     # merged in, `given` those that the user gave. It counts in `counts`.
     def __init__(
         self,
