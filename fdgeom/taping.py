@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 from firedrake import Function
-from pyadjoint import AdjFloat, Block
+from pyadjoint import AdjFloat
 from pyadjoint.tape import annotate_tape, stop_annotating
 
 _Method = TypeVar("_Method", bound=Callable)
@@ -129,18 +129,3 @@ def _name(method: Callable, args: tuple) -> str:
         return f"fdgeom.{method.__name__}()"
     owner = type(args[0]).__name__
     return f"{owner}()" if method.__name__ == "__init__" else f"{owner}.{method.__name__}()"
-
-
-class PreparedBlock(Block):
-    """A block that computes all derivatives at once, by its methods ``prepare_...``."""
-
-    def evaluate_adj_component(self, *arguments):
-        *_, idx, prepared = arguments
-        return prepared.get(idx) if isinstance(prepared, dict) else prepared[idx]
-
-    def evaluate_hessian_component(self, *arguments):
-        *_, idx, _, prepared = arguments
-        return prepared.get(idx) if isinstance(prepared, dict) else prepared[idx]
-
-    def evaluate_tlm_component(self, inputs, tlm_inputs, block_variable, idx, prepared=None):
-        return prepared[idx]

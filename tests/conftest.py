@@ -23,6 +23,9 @@ def pytest_addoption(parser):
     parser.addoption(
         "--record", action="store_true", help="keep the numbers of the page of verification"
     )
+    parser.addoption(
+        "--ranks", type=int, default=2, help="on how many ranks tests run that need several"
+    )
     add_options(parser)
 
 
@@ -63,11 +66,17 @@ def rng():
     return np.random.default_rng(20250)
 
 
+@pytest.fixture(scope="session")
+def several(request):
+    """On how many ranks tests run that need several."""
+    return request.config.getoption("--ranks")
+
+
 @pytest.fixture
-def on_ranks(tmp_path, request):
+def on_ranks(tmp_path, request, several):
     """``on_ranks(script, ranks)``: the arrays that a module or file writes when run on so many ranks."""
 
-    def run(script, ranks: int = 2):
+    def run(script, ranks: int = several):
         file = tmp_path / f"on_{ranks}.npz"
         root = str(request.config.rootpath)
         path = os.pathsep.join([root, root + "/tests", os.environ.get("PYTHONPATH", "")])

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from firedrake import Function
 from firedrake.adjoint_utils.checkpointing import maybe_disk_checkpoint
+from pyadjoint import Block
 from pyadjoint.tape import get_working_tape, stop_annotating
 
 from fdgeom.adjoint import variables
@@ -16,7 +17,6 @@ from fdgeom.adjoint.values import Kept, Vectors, cotangent_of, keys, parts
 from fdgeom.compat import known_variable, whole_of
 from fdgeom.data import key
 from fdgeom.execution.petsc_messages import REVERSE_SWEEP
-from fdgeom.taping import PreparedBlock
 
 NO_PLACES = (
     "gradients by the coordinates of a mesh are not available: fdgeom's steps and equilibria read only "
@@ -24,7 +24,7 @@ NO_PLACES = (
 )
 
 
-class ReplayBlock(PreparedBlock):
+class ReplayBlock(Block):
     """A block that replays steps of a stepper bit by bit, and differentiates them."""
 
     # The block depends on the state and on all Functions that the steps read. `steps` is the number of
@@ -165,7 +165,18 @@ class ReplayBlock(PreparedBlock):
         }
         return self.replay.at(self._origin, values[:count], left)
 
-    # --- derivatives -----------------------------------------------------------------------------
+    # --- derivatives, all computed at once by the methods `prepare_...` ---------------------------
+    def evaluate_adj_component(self, *arguments):
+        *_, idx, prepared = arguments
+        return prepared.get(idx)
+
+    def evaluate_hessian_component(self, *arguments):
+        *_, idx, _, prepared = arguments
+        return prepared.get(idx)
+
+    def evaluate_tlm_component(self, inputs, tlm_inputs, block_variable, idx, prepared=None):
+        return prepared[idx]
+
     @REVERSE_SWEEP
     def prepare_evaluate_adj(self, inputs, adj_inputs, relevant_dependencies):
         relevant_dependencies = self._of_inputs(relevant_dependencies)

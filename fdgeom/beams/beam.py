@@ -41,6 +41,9 @@ from fdgeom.taping import not_taped, record
 if TYPE_CHECKING:
     from fdgeom.beams.section import Section
 
+#: What the equations of a beam are made of.
+_FIXED = {"section", "degree", "end_weight", "ends", "law", "loads", "damping", "strain_measure"}
+
 
 class Beam(BeamFields, RodSystem, PoissonSystem):
     """Geometrically exact beam: bending, torsion, shear and extension, large rotations.
@@ -170,6 +173,15 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
             set_shape(self, self.chain, reference_shape)
             self._perform([self.consistency.momentum_of_velocity])
             self.settle()
+
+    def __setattr__(self, name: str, value) -> None:
+        """Set an attribute; what the equations have been made of cannot be replaced."""
+        if name in _FIXED and name in vars(self) and (name != "loads" or "rod" in vars(self)):
+            raise AttributeError(
+                f"Beam.{name} cannot be replaced, since the equations of the beam have been made of it: "
+                "make another beam, or give it Constants or Functions, whose values may change"
+            )
+        super().__setattr__(name, value)
 
     @cached_property
     def motion(self) -> BeamMotion:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fdgeom.lie import numpy_operations
 from fdgeom.lie.quaternion import Quaternions
-from fdgeom.lie.se3 import Motions
+from fdgeom.lie.se3 import Motions, pair
 from fdgeom.lie.so3 import Rotations
 
 __all__ = ["pose_scan", "quaternion", "scan", "se3", "so3"]
@@ -81,7 +81,7 @@ def pose_scan(poses: tuple[ArrayLike, ArrayLike]) -> tuple[NDArray, NDArray]:
     ValueError
         If positions and quaternions are not as many, or have no axis to go along.
     """
-    x, q = numpy_operations.pair(poses, "poses")
+    x, q = pair(numpy_operations, poses, "poses")
     if x.ndim < 2 or x.shape[:-1] != q.shape[:-1]:
         raise ValueError(
             "poses must be positions (..., n, 3) and quaternions (..., n, 4) with the same "

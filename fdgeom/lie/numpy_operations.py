@@ -37,15 +37,6 @@ def not_zero(q: NDArray, name: str) -> NDArray:
     return q
 
 
-def pair(pose: tuple[ArrayLike, ArrayLike], name: str) -> tuple[NDArray, NDArray]:
-    """Positions (..., 3) and quaternions (..., 4) of poses, checked."""
-    if not isinstance(pose, list | tuple) or len(pose) != 2:
-        raise TypeError(f"{name} must be a pair (positions, unit quaternions)")
-    return tensor(pose[0], (3,), f"position of {name}"), tensor(
-        pose[1], (4,), f"quaternion of {name}"
-    )
-
-
 def halves(x: ArrayLike, name: str) -> tuple[NDArray, NDArray]:
     """First and last three components of vectors (..., 6)."""
     x = tensor(x, (6,), name)

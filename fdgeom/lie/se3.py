@@ -1,13 +1,21 @@
 """se(3) and SE(3): formulas for any arithmetic, and for UFL expressions by their names."""
 
 from types import ModuleType
-from typing import Generic
+from typing import Any, Generic
 
 from fdgeom.lie import ufl_operations
 from fdgeom.lie.quaternion import Operand, Quaternions, quaternion
 from fdgeom.lie.so3 import Rotations, so3
 
 Pose = tuple[Operand, Operand]
+
+
+def pair(operations: ModuleType, pose: Pose[Any], name: str) -> Pose[Any]:
+    """Position (3) and quaternion (4) of a pose, checked."""
+    if not isinstance(pose, list | tuple) or len(pose) != 2:
+        raise TypeError(f"{name} must be a pair (position, unit quaternion)")
+    x = operations.tensor(pose[0], (3,), f"position of {name}")
+    return x, operations.tensor(pose[1], (4,), f"quaternion of {name}")
 
 
 class Motions(Generic[Operand]):
@@ -173,17 +181,17 @@ class Motions(Generic[Operand]):
 
     def pose_compose(self, g: Pose[Operand], h: Pose[Operand]) -> Pose[Operand]:
         """(x, q)(y, r) = (x + rotate(q, y), q r)."""
-        (x, q), (y, r) = self._of.pair(g, "g"), self._of.pair(h, "h")
+        (x, q), (y, r) = pair(self._of, g, "g"), pair(self._of, h, "h")
         return x + self._quaternions.rotate(q, y), self._quaternions.product(q, r)
 
     def pose_inverse(self, g: Pose[Operand]) -> Pose[Operand]:
         """(x, q)⁻¹ = (-rotate_inverse(q, x), q̄)."""
-        x, q = self._of.pair(g, "g")
+        x, q = pair(self._of, g, "g")
         return -self._quaternions.rotate_inverse(q, x), self._quaternions.conjugate(q)
 
     def pose_matrix(self, g: Pose[Operand]) -> Operand:
         """The 4x4 matrix of a pose."""
-        x, q = self._of.pair(g, "g")
+        x, q = pair(self._of, g, "g")
         return self._of.motion(self._quaternions.matrix(q), x, 1)
 
     def pose_from_matrix(self, g: Operand) -> Pose[Operand]:
@@ -198,7 +206,7 @@ class Motions(Generic[Operand]):
 
     def pose_cay_inverse(self, g: Pose[Operand]) -> Operand:
         """The x (6) with pose_cay(x) = g, up to the quaternion's sign; infinite at half a turn."""
-        x, q = self._of.pair(g, "g")
+        x, q = pair(self._of, g, "g")
         omega = self._quaternions.cay_inverse(q)
         return self._of.join(omega, x - 0.5 * self._of.cross(omega, x))
 
@@ -209,20 +217,20 @@ class Motions(Generic[Operand]):
 
     def pose_log(self, g: Pose[Operand]) -> Operand:
         """The x (6), |ω| < 2 pi, with pose_exp(x) = g; see ``quaternion.log`` for the sign of q."""
-        x, q = self._of.pair(g, "g")
+        x, q = pair(self._of, g, "g")
         omega = self._quaternions.log(q)
         return self._of.join(omega, self._log_translation(omega, x))
 
     def pose_adjoint_action(self, g: Pose[Operand], y: Operand) -> Operand:
         """Ad(g) y (6): the velocity (ω, v) from the body frame to the space frame."""
-        x, q = self._of.pair(g, "g")
+        x, q = pair(self._of, g, "g")
         omega, v = self._of.halves(y, "y")
         turned = self._quaternions.rotate(q, omega)
         return self._of.join(turned, self._quaternions.rotate(q, v) + self._of.cross(x, turned))
 
     def pose_coadjoint_action(self, g: Pose[Operand], a: Operand) -> Operand:
         """Ad_dual(g) a (6): the momentum (m, n) from the body frame to the space frame."""
-        x, q = self._of.pair(g, "g")
+        x, q = pair(self._of, g, "g")
         m, n = self._of.halves(a, "a")
         turned = self._quaternions.rotate(q, n)
         return self._of.join(self._quaternions.rotate(q, m) + self._of.cross(x, turned), turned)

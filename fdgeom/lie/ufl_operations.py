@@ -38,15 +38,6 @@ def not_zero(q: Expr, name: str) -> Expr:
     return q
 
 
-def pair(pose: tuple[Expr, Expr], name: str) -> tuple[Expr, Expr]:
-    """Position (3) and quaternion (4) of a pose, checked."""
-    if not isinstance(pose, list | tuple) or len(pose) != 2:
-        raise TypeError(f"{name} must be a pair (position, unit quaternion)")
-    return tensor(pose[0], (3,), f"position of {name}"), tensor(
-        pose[1], (4,), f"quaternion of {name}"
-    )
-
-
 def halves(x: Expr, name: str = "vector") -> tuple[Expr, Expr]:
     """First and last three components of a vector with six."""
     x = tensor(x, (6,), name)

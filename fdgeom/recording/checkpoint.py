@@ -4,6 +4,7 @@ import json
 import operator
 import os
 import warnings
+from contextlib import suppress
 from pathlib import Path
 
 import h5py
@@ -21,9 +22,9 @@ from fdgeom.taping import not_taped
 from fdgeom.validation import number, whole
 
 from .fingerprint import KINDS, bits, differences, fingerprint
-from .transfer import Transfer, cellwise, midpoints_of, points_of, rows_of, scalar_element
+from .transfer import Transfer, cellwise, places_of, points_of, rows_of, scalar_element
 
-FORMAT = 3  # in which the fingerprint is called "identity"
+FORMAT = 4  # in which cells have extents
 GROUP = "/fdgeom"
 
 
@@ -58,12 +59,12 @@ class Checkpoint(Described):
         """Check that the file can be written; ValueError naming `path` if not."""
         comm = stepper.system.mesh.comm
         writable("path", self.path, comm, replaced=True)
-        self._look(comm)
+        self._writer = _writer_of(self.path, comm)
 
     def write(self, stepper) -> None:
         """Write the present state; ValueError if another run has written to the path."""
         comm, before = stepper.system.mesh.comm, self._writer
-        self._look(comm)
+        self._writer = _writer_of(self.path, comm)
         if before is not None and self._writer not in ("", before):
             self._writer = before
             raise ValueError(
@@ -71,10 +72,7 @@ class Checkpoint(Described):
                 "path of its own"
             )
         save(stepper, self.path)
-        self._look(comm)
-
-    def _look(self, comm) -> None:
-        self._writer = on_root(comm, lambda: _writer_of(self.path), ValueError, "checkpoint")
+        self._writer = _writer_of(self.path, comm)
 
     def close(self) -> None:
         """Do nothing: the file is closed after each write."""
@@ -158,7 +156,7 @@ def _tables(functions: dict[str, Function], mesh) -> dict[str, np.ndarray]:
     spaces = {name: f.function_space() for name, f in functions.items() if not is_real(f)}
     points = {_points_name(space): space for space in spaces.values()}
     return (
-        {"midpoints": midpoints_of(mesh)}
+        {"places": places_of(mesh)}
         | {name: points_of(space) for name, space in points.items()}
         | {f"values of {name}": cellwise(functions[name]) for name in spaces}
     )
@@ -270,13 +268,15 @@ def _difference(found: dict, expected: dict) -> str:
     return f"{what} of '{name}': {found[name].get(what)} in the file, {expected[name][what]} here"
 
 
-def _writer_of(path: Path) -> str:
+def _writer_of(path: Path, comm) -> str:
     """The name that the writer of a restart file has left in it, "" if there is no file."""
-    try:
-        with h5py.File(path, "r") as file:
+
+    def read() -> str:
+        with suppress(OSError, KeyError), h5py.File(path, "r") as file:
             return str(file[GROUP].attrs["writer"])
-    except (OSError, KeyError):
         return ""
+
+    return on_root(comm, read, ValueError, "checkpoint")
 
 
 def _read_header(path: Path) -> dict:
@@ -317,7 +317,7 @@ def _read(path: Path, functions: dict[str, Function], mesh) -> dict[str, np.ndar
     """The values of this rank; ValueError if those in the file are of another mesh or shape."""
     with h5py.File(path, "r") as file:
         group, found = file[GROUP], {}
-        transfer = Transfer(group["midpoints"], mesh)
+        transfer = Transfer(group["places"], mesh)
         for name, f in functions.items():
             values, space = group[f"values of {name}"], f.function_space()
             if not is_real(f):

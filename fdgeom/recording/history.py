@@ -71,7 +71,6 @@ class History:
 
     def append(self, t: float, step: int, sample: dict) -> None:
         """Add one sample: `sample` maps each name to a float or a vector."""
-        row = _numbers(t, step, sample)
         if not self._numbers:
             self._columns, self._width = {}, 2
             for name, value in sample.items():
@@ -80,6 +79,7 @@ class History:
                 self._width = end
         if sample.keys() != self._columns.keys():
             raise ValueError(f"sample has the names {list(sample)}, expected {list(self.names)}")
+        row = _numbers(t, step, {name: sample[name] for name in self._columns})
         if len(row) != self._width:
             raise ValueError(f"sample has {len(row) - 2} numbers, expected {self._width - 2}")
         self._numbers.extend(row)

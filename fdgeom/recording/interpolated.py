@@ -1,6 +1,4 @@
-"""Lagrange Functions that interpolate UFL expressions again and again."""
-
-from collections.abc import Callable
+"""Lagrange Functions that interpolate UFL expressions repeatedly."""
 
 import finat.ufl
 import ufl
@@ -12,15 +10,17 @@ from fdgeom.operations import Interpolation
 from fdgeom.operations.dependent import refresh
 
 
-def following(expression, scalar_element, mesh) -> tuple[Function, Callable[[], None]]:
-    """A Function of a Lagrange element, and a function that interpolates the expression to it."""
-    found = Interpolation(expression, shaped_space(expression.ufl_shape, mesh, scalar_element))
+class Interpolated(Interpolation):
+    """An expression, with present values of its dependent fields, in a space of a Lagrange element."""
 
-    def update() -> None:
-        refresh(expression)
-        found.apply()
+    def __init__(self, expression, scalar_element, mesh) -> None:
+        super().__init__(expression, shaped_space(expression.ufl_shape, mesh, scalar_element))
+        self._expression = expression
 
-    return found.values, update
+    def apply(self) -> Function:
+        """Interpolate the present values."""
+        refresh(self._expression)
+        return super().apply()
 
 
 def common_element(mesh, expressions: list) -> finat.ufl.FiniteElement:

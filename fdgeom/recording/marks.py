@@ -16,7 +16,7 @@ from fdgeom.lie import quaternion
 from fdgeom.line import Numbering
 from fdgeom.systems.constrained.mechanical import MechanicalSystem
 
-from .interpolated import following
+from .interpolated import Interpolated
 
 _JOINTS = {"revolute": Revolute, "prismatic": Prismatic}
 #: Arrows of a load along a beam.
@@ -160,7 +160,7 @@ class Arrows:
                     else:
                         at = np.array([Place(beam, load.at).index(numbering.coordinates)])
                     self.nodes += (start + at).tolist()
-                    self._readers.append(partial(_forces, numbering, at, *_followed(beam, load)))
+                    self._readers.append(partial(_forces, numbering, at, _force_of(load, beam)))
             start += count
 
     def read(self) -> np.ndarray:
@@ -168,23 +168,22 @@ class Arrows:
         return np.concatenate([np.zeros((0, 3)), *(read() for read in self._readers)])
 
 
-def _forces(numbering: Numbering, at: np.ndarray, function, update) -> np.ndarray:
-    update()
-    return numbering.gather(function)[at]
+def _forces(numbering: Numbering, at: np.ndarray, force: Interpolated) -> np.ndarray:
+    return numbering.gather(force.apply())[at]
 
 
 def _contact_forces(contact: Contact, beam, first: list[int]) -> np.ndarray:
     return np.add.reduceat(contact.forces(beam), first)
 
 
-def _followed(beam, load: Load):
-    """A Function of a load's force at the nodes, in space, and what updates it."""
+def _force_of(load: Load, beam) -> Interpolated:
+    """The force of a load at the nodes, in space."""
     part = PartOfRod(along_all, SpatialCoordinate(beam.mesh)[0], None)
     force = vector("force", load.force, part, beam.time)
     if load.frame == "body":
         force = quaternion.rotate(beam.orientation, force)
     element = beam.position.function_space().ufl_element().sub_elements[0]
-    return following(force, element, beam.mesh)
+    return Interpolated(force, element, beam.mesh)
 
 
 def _loads(system) -> list[BodyLoad]:

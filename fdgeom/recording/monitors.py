@@ -24,7 +24,7 @@ from fdgeom.messages import Described, brief, format_value
 from fdgeom.operations.dependent import refresh
 from fdgeom.validation import real_array, text
 
-from .interpolated import common_element, following
+from .interpolated import Interpolated, common_element
 
 
 def hold(form: ufl.BaseForm | float, name: str) -> Callable[[], float]:
@@ -229,13 +229,11 @@ class Probe(Described):
 
     def bind(self, system) -> None:
         """Find the cell that holds the point; ValueError when the point is outside the mesh."""
-        self._values: Any = self.function
-        self._update: Callable[[], Any] = lambda: None
+        mesh: Any = extract_unique_domain(self.function)
+        self._present: Callable[[], Function] = self._given
         if not isinstance(self.function, Function):
-            mesh = extract_unique_domain(self.function)
             element = common_element(mesh, [self.function])
-            self._values, self._update = following(self.function, element, mesh)
-        mesh = self._values.function_space().mesh()
+            self._present = Interpolated(self.function, element, mesh).apply
         if self.point.shape != (mesh.geometric_dimension,):
             raise ValueError(
                 f"point must have {mesh.geometric_dimension} coordinates, as the mesh of Probe "
@@ -253,8 +251,12 @@ class Probe(Described):
 
     def sample(self) -> dict[str, float | np.ndarray]:
         """Return the present value by name."""
-        self._update()
-        return {self.name: self._evaluator.evaluate(self._values)[0]}
+        return {self.name: self._evaluator.evaluate(self._present())[0]}
+
+    def _given(self) -> Function:
+        """The function itself, with its present values."""
+        refresh(self.function)
+        return self.function
 
 
 class Reactions(Described):
@@ -275,21 +277,18 @@ class Reactions(Described):
     def sample(self) -> dict[str, np.ndarray]:
         """Return the present values by name."""
         found = self._system.reactions()
-        values: dict[str, np.ndarray] = {}
-        several = not isinstance(found, dict)
-        for k, ends in enumerate(found if several else [found]):
-            for end, wrench in ends.items():
-                name = f"beam{k}_{end}" if several else end
-                values |= _wrench(name, wrench)
-        if several:
-            for k, wrench in enumerate(self._system.joint_forces()):
-                values |= _wrench(f"joint{k}", wrench)
-        return values
-
-
-def _wrench(name: str, wrench) -> dict[str, np.ndarray]:
-    moment, force = wrench
-    return {f"{name}_moment": moment, f"{name}_force": force}
+        if not isinstance(found, dict):
+            of_beams = [
+                (f"beam{k}_{end}", w) for k, ends in enumerate(found) for end, w in ends.items()
+            ]
+            of_joints = [(f"joint{k}", w) for k, w in enumerate(self._system.joint_forces())]
+            found = dict(of_beams + of_joints)
+        parts = ("moment", "force")
+        return {
+            f"{name}_{part}": vector
+            for name, wrench in found.items()
+            for part, vector in zip(parts, wrench, strict=True)
+        }
 
 
 class Monitors:
@@ -303,6 +302,7 @@ class Monitors:
             monitor.bind(system)
         #: The monitors that follow every step.
         self.stepwise = [m for m in self._monitors if hasattr(m, "step")]
+        self._names: list[str] = []
 
     def step(self) -> None:
         """Tell those monitors that a step was taken."""
@@ -310,7 +310,7 @@ class Monitors:
             monitor.step()
 
     def sample(self) -> dict[str, float | np.ndarray]:
-        """Return all values by name; ValueError when two monitors use the same name."""
+        """Return all values by name, always in one order; ValueError if a name occurs twice or is new."""
         together: dict[str, float | np.ndarray] = {}
         for monitor in self._monitors:
             sample = monitor.sample()
@@ -318,7 +318,10 @@ class Monitors:
             if twice:
                 raise ValueError(f"monitors record the name '{twice[0]}' twice; rename one")
             together.update(sample)
-        return together
+        self._names = self._names or list(together)
+        if together.keys() != set(self._names):
+            raise ValueError(f"monitors record the names {list(together)}, at first {self._names}")
+        return {name: together[name] for name in self._names}
 
 
 def _is_pair(item: object) -> bool:

@@ -11,7 +11,7 @@ from fdgeom.systems.system import PARTS
 from fdgeom.validation import instance, whole
 
 from .history import History
-from .snapshots import Snapshots
+from .snapshots import Snapshots, holds_shapes
 from .space import space_axes, trim
 from .units import check_units, labelled
 
@@ -304,9 +304,7 @@ def _digits(times: Sequence[float]) -> int:
 
 def _curves(snapshots: Snapshots) -> np.ndarray | None:
     """All shapes, (snapshots, points, 3), with NaN between two beams; None where there are no data."""
-    if not len(snapshots):
-        raise ValueError("snapshots is empty: give it to run(..., output=snapshots) first")
-    if not snapshots.positions:
+    if not holds_shapes("snapshots", snapshots):
         return None
     curves = np.array(snapshots.positions)
     if snapshots.closed:

@@ -104,24 +104,21 @@ def run(
     outputs = _outputs(output)
     if csv is not None and not isinstance(csv, CSVFile):
         csv = CSVFile(csv)
-    if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
-        checkpoint = Checkpoint(checkpoint)
+    if checkpoint is not None:
+        checkpoint = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
+        outputs.append(checkpoint)
 
     comm = stepper.system.mesh.comm
     with stop_annotating():
         bound = Monitors(monitors, stepper.system)
         sample = bound.sample()
         check_units(units, sample)
-        closing = _open(stepper, outputs, csv, header(sample), checkpoint)
+        closing = _open(stepper, outputs, csv, header(sample))
 
     first = stepper.steps
-    last = first + total
     # Nothing to sample: leave the stepper its large pieces.
-    sampled = Rhythm(first, last, every if sample else None)
-    written = [(Rhythm(first, last, item.every), item) for item in outputs]
-    saved = Rhythm(first, last, checkpoint.every) if checkpoint is not None else None
-    kept = Rhythm(first, last, every * keep) if keep else None
-    rhythms = [sampled, *(rhythm for rhythm, _ in written), *([saved] if saved else [])]
+    sampled = every if sample else total
+    written = [item.every or total for item in outputs]
 
     history = History()
     history.conserved, history.units = tuple(getattr(stepper, "conserves", ())), units
@@ -133,20 +130,20 @@ def run(
         try:
             while True:
                 step = stepper.steps
+                done = step - first
                 with stop_annotating(), OUTPUT:
-                    if sampled.due(step):
-                        keeping = kept is not None and kept.due(step)
+                    if _is_due(done, total, sampled):
+                        keeping = keep > 0 and _is_due(done, total, every * keep)
                         _sample(bound, stepper, history if keeping else None, csv)
-                    for rhythm, item in written:
-                        if rhythm.due(step):
+                    for interval, item in zip(written, outputs, strict=True):
+                        # The file that the run was resumed from holds its first state already.
+                        if _is_due(done, total, interval) and (item is not checkpoint or done):
                             item.write(stepper)
-                    if checkpoint and saved and saved.due(step) and step > first:
-                        checkpoint.write(stepper)
-                bar.show(step - first)
+                bar.show(done)
                 signals.check()
-                if step == last:
+                if done == total:
                     break
-                most = min(rhythm.next(step) for rhythm in rhythms) - step
+                most = min(total - done, *(n - done % n for n in (sampled, *written)))
                 piece = pace.run(1 if bound.stepwise else most, stepper.advance)
                 with stop_annotating():
                     bound.step()
@@ -172,24 +169,9 @@ def run(
     return history
 
 
-class Rhythm:
-    """Steps at which a sample or an output is due: the first, the last, and each `every`-th between, if
-    `every` is given.
-    """
-
-    def __init__(self, first: int, last: int, every: int | None) -> None:
-        self.first = first
-        self.last = last
-        self.every = every or last - first
-
-    def due(self, step: int) -> bool:
-        """Whether `step` is one of them."""
-        return step in (self.first, self.last) or (step - self.first) % self.every == 0
-
-    def next(self, step: int) -> int:
-        """The first of them after `step`."""
-        done = (step - self.first) // self.every
-        return min(self.last, self.first + (done + 1) * self.every)
+def _is_due(done: int, total: int, every: int) -> bool:
+    """Whether a sample or an output is due: at the start, at each `every`-th step and at the end."""
+    return done % every == 0 or done == total
 
 
 def _number_of_steps(stepper, until: float | None, steps: int | None) -> int:
@@ -224,14 +206,14 @@ def _outputs(output) -> list:
     return outputs
 
 
-def _open(stepper, outputs: list, csv, columns: list[str], checkpoint) -> list:
+def _open(stepper, outputs: list, csv, columns: list[str]) -> list:
     """Open all files; if one cannot be opened, close those that were."""
     opened: list = []
     try:
         if csv is not None:
             csv.open(stepper.system.mesh.comm, columns, stepper.steps)
             opened.append(csv)
-        for item in [*outputs, *([checkpoint] if checkpoint is not None else [])]:
+        for item in outputs:
             item.open(stepper)
             opened.append(item)
     except BaseException as exc:

@@ -1,7 +1,7 @@
 """Shapes of a system during a run, in memory or in a file (.npz), for pictures."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -17,7 +17,7 @@ from fdgeom.sections.outline import of_section as outline_of
 from fdgeom.sections.outline import rectangle
 from fdgeom.validation import whole
 
-from .interpolated import following
+from .interpolated import Interpolated
 from .marks import Arrows, Mark, Obstacles, check_index, gravity_of, marks_of
 
 
@@ -120,11 +120,11 @@ class Snapshots(Described):
         self._arrows, self._obstacles = Arrows(beams), Obstacles(system)
         self.marks, self.loaded = marks_of(system), self._arrows.nodes
         self.gravity = gravity_of(system)
-        self._followed = self._follow(system, element) if self.fields else {}
+        self._interpolated = self._chosen(system, element) if self.fields else {}
         self._system = system
 
-    def _follow(self, system, element) -> dict:
-        """Functions of the fields, a value between two nodes each, with what updates them."""
+    def _chosen(self, system, element) -> dict[str, Interpolated]:
+        """The fields, with a value between two nodes each."""
         known = system.output_fields()
         energy = system.strain_energy_density()
         if energy is not None:
@@ -139,12 +139,12 @@ class Snapshots(Described):
                 raise ValueError(f"fields: unknown '{name}'; known are {', '.join(known)}")
             value = known[name]
             length = ufl.sqrt(ufl.dot(value, value)) if value.ufl_shape else value
-            found[name] = following(length, segments, system.mesh)
+            found[name] = Interpolated(length, segments, system.mesh)
         return found
 
     def write(self, stepper) -> None:
         """Save one snapshot at the stepper's time."""
-        self._append(stepper.t)
+        self.take(stepper.system, stepper.t)
 
     def take(self, system, t: float) -> None:
         """Save one snapshot of a system in your own loop, such as one of equilibria.
@@ -158,19 +158,15 @@ class Snapshots(Described):
         """
         if self._system is not system:
             self._begin(system)
-        self._append(t)
-
-    def _append(self, t: float) -> None:
-        system = self._system
         # Rods in configuration form bring their fields up to date when they are asked to.
         system.refresh_output()
         orientation = system.output_orientation()
         position = self.nodal(system.output_coordinates())
         orientation = None if orientation is None else self.nodal(orientation)
-        values: dict[str, Any] = {}
-        for name, (function, update) in self._followed.items():
-            update()
-            values[name] = _gathered(function, self._segments)
+        values: dict[str, Any] = {
+            name: _gathered(field.apply(), self._segments)
+            for name, field in self._interpolated.items()
+        }
         forces = self._arrows.read()
         self.times.append(float(t))
         if position is None:
@@ -204,18 +200,20 @@ class Snapshots(Described):
         ----------
         path : path-like
             Name of the file, which ends in .npz.
+
+        Raises
+        ------
+        ValueError
+            If no snapshot was taken, or `path` cannot be written.
         """
         path = as_path("path", path, ".npz")
-        if not self.positions:
+        if not holds_shapes("snapshots", self):
             return
-        outlines = [
-            np.pad(o, ((0, 0), (0, 1)), constant_values=k) for k, o in enumerate(self.outlines)
-        ]
         arrays: dict[str, Any] = {
             "times": np.array(self.times),
             "s": self.s,
             "parts": np.array(self.parts),
-            "outlines": np.concatenate([np.zeros((0, 4)), *outlines]),
+            "outlines": _numbered(self.outlines),
             "marks": np.array([mark.numbers() for mark in self.marks]).reshape(-1, 6),
             "loaded": np.array(self.loaded, dtype=int),
             "forces": np.array(self.forces, np.float32).reshape(
@@ -261,7 +259,7 @@ class Snapshots(Described):
         """The snapshots in the arrays of a file."""
         values = {name[6:]: array for name, array in arrays.items() if name.startswith("field ")}
         number, nodes, _ = arrays["positions"].shape
-        arrays = _completed(arrays, number)
+        arrays = _completed(arrays)
         points, triangles = arrays["obstacles"], arrays["obstacle triangles"]
         pieces = {array.shape[1] for array in values.values()}
         shapes: dict[str, list[tuple[int, ...]]] = {
@@ -307,23 +305,33 @@ class Snapshots(Described):
         return found
 
 
-def _completed(arrays: dict[str, np.ndarray], number: int) -> dict[str, np.ndarray]:
+def holds_shapes(name: str, snapshots: Snapshots) -> bool:
+    """Whether this rank has the shapes; ``ValueError`` on all ranks if none were taken."""
+    if not len(snapshots):
+        raise ValueError(f"{name} is empty: give it to run(..., output={name}) first")
+    return bool(snapshots.positions)
+
+
+def _completed(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The arrays of a file, also of one without obstacles, or of version 0.1, which has the sides of
     rectangles.
     """
-    none = {"obstacles": np.zeros((1, 0, 3)), "obstacle triangles": np.zeros((0, 3), dtype=int)}
-    arrays = none | arrays
-    if "sizes" not in arrays:
-        return arrays
-    sizes = arrays["sizes"]
-    corners = [np.column_stack([rectangle(*size), np.full(4, k)]) for k, size in enumerate(sizes)]
-    return arrays | {
-        "outlines": np.concatenate([np.zeros((0, 4)), *corners]),
-        "marks": np.zeros((0, 6)),
-        "loaded": np.zeros(0, dtype=int),
-        "forces": np.zeros((number, 0, 3)),
-        "gravity": np.zeros(3),
-    }
+    rest = {"obstacles": np.zeros((1, 0, 3)), "obstacle triangles": np.zeros((0, 3), dtype=int)}
+    if "sizes" in arrays:
+        rest |= {
+            "outlines": _numbered(rectangle(*sides) for sides in arrays["sizes"]),
+            "marks": np.zeros((0, 6)),
+            "loaded": np.zeros(0, dtype=int),
+            "forces": np.zeros((len(arrays["positions"]), 0, 3)),
+            "gravity": np.zeros(3),
+        }
+    return rest | arrays
+
+
+def _numbered(outlines: Iterable[np.ndarray]) -> np.ndarray:
+    """Outlines one after the other, with the number of each beside its corners."""
+    rows = [np.column_stack([o, np.full(len(o), k)]) for k, o in enumerate(outlines)]
+    return np.concatenate([np.zeros((0, 4)), *rows])
 
 
 def _gathered(function: Function, order, last: int | None = None) -> np.ndarray | None:

@@ -9,9 +9,12 @@ from firedrake import Function, SpatialCoordinate, VectorFunctionSpace
 SAME_POINT = 1e-6
 
 
-def midpoints_of(mesh) -> np.ndarray:
-    """Midpoints of the cells that this rank owns, shape (cells, gdim)."""
-    return _points(mesh, finat.ufl.FiniteElement("DG", mesh.ufl_cell(), 0))[:, 0]
+def places_of(mesh) -> np.ndarray:
+    """Midpoints and extents of the cells that this rank owns, shape (cells, 2 gdim)."""
+    # A joint of two beams is a cell, whose midpoint may be that of a cell of a third beam.
+    middle = _points(mesh, finat.ufl.FiniteElement("DG", mesh.ufl_cell(), 0))[:, 0]
+    extent = np.ptp(cellwise(mesh.coordinates), axis=1)
+    return np.concatenate([middle, extent.reshape(middle.shape)], axis=1)
 
 
 def points_of(space) -> np.ndarray:
@@ -59,25 +62,28 @@ class Transfer:
     and distributed differently; ValueError if a cell of the mesh is not in the file.
     """
 
-    # Cells are found by their midpoints and the degrees of freedom in a cell by their points, so
-    # values are copied, not interpolated. Midpoints must differ only where the numbering does.
+    # Cells are found by their places and the degrees of freedom in a cell by their points, so values
+    # are copied, not interpolated. Places must differ only where the numbering does.
 
-    def __init__(self, midpoints, mesh) -> None:
-        self.comm, here = mesh.comm, midpoints_of(mesh)
+    def __init__(self, places, mesh) -> None:
+        self.comm, here = mesh.comm, places_of(mesh)
         own, self._total = rows_of(mesh)
-        if midpoints.shape != (self._total, here.shape[1]):
+        if places.shape != (self._total, here.shape[1]):
             raise ValueError("the meshes differ in the number of cells")
         # The same program on as many ranks has the same numbering.
-        self.same = not self._anywhere(not np.array_equal(midpoints[own], here))
+        self.same = not self._anywhere(not np.array_equal(places[own], here))
         self._rows = own if self.same else slice(None)
-        distance, cell = scipy.spatial.cKDTree(midpoints[self._rows]).query(here, k=2)
+        distance, cell = scipy.spatial.cKDTree(places[self._rows]).query(here, k=2)
         # With a single cell there is no neighbour, and the distance is infinite.
         neighbour = np.where(np.isfinite(distance[:, 1]), distance[:, 1], 1.0)
         self.spacing = neighbour[:, None, None]
         self.cell = np.arange(len(here)) if self.same else cell[:, 0]
-        missing = ~(distance[:, 0] <= SAME_POINT * neighbour)
+        # Of cells at one place nobody knows which is which; their distance is zero.
+        missing = ~(distance[:, 0] < SAME_POINT * neighbour)
         if not self.same and self._anywhere(missing.any()):
-            raise ValueError("the meshes differ in the midpoints of cells, or several share one")
+            raise ValueError(
+                "the meshes differ in the midpoints of cells, or several share a place"
+            )
 
     def _anywhere(self, local: bool) -> bool:
         return any(self.comm.allgather(bool(local)))

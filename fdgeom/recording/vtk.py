@@ -17,7 +17,7 @@ from fdgeom.files import as_path, on_root, writable
 from fdgeom.messages import Described
 from fdgeom.validation import whole
 
-from .interpolated import common_element, following
+from .interpolated import Interpolated, common_element
 
 
 class VTKOutput(Described):
@@ -96,7 +96,7 @@ class VTKOutput(Described):
         folder = self.path.with_name(_plain(self.path.stem))
         writable("path", folder / "part", comm)
         self._system = system
-        self._updates: list[Callable[[], None]] = []
+        self._updates: list[Callable[[], object]] = []
         if self.solid:
             self._draw_solid(system)
         else:
@@ -119,20 +119,18 @@ class VTKOutput(Described):
         from .solid import SolidMesh
 
         body = SolidMesh(system, self.fields)
-        self._position: Any = None
         self._topology: Any = None
         self._mesh, self._functions = body.mesh, body.functions
         self._updates.append(body.update)
 
     def _draw(self, system, fields: dict) -> None:
-        self._position, self._topology = system.output_coordinates(), None
-        drawn = [*fields.values(), *([] if self._position is None else [self._position])]
+        position, self._topology = system.output_coordinates(), None
+        drawn = [*fields.values(), *([] if position is None else [position])]
         element = common_element(system.mesh, drawn)
-        if self._position is None:
+        if position is None:
             self._mesh = system.mesh
         else:
-            self._source = Function(self._position.function_space())
-            self._mesh = Mesh(self._interpolated(self._source, element))
+            self._mesh = Mesh(self._interpolated(position, element))
         self._functions = [self._carried(n, f, element) for n, f in fields.items()]
         cells = system.output_cells()
         if cells is None and element.degree() > 1 and system.mesh.ufl_cell() == ufl.interval:
@@ -142,8 +140,6 @@ class VTKOutput(Described):
 
     def write(self, stepper) -> None:
         """Write one frame at the stepper's time."""
-        if self._position is not None:
-            self._source.dat.data_wo[...] = self._system.output_coordinates().dat.data_ro
         self._system.refresh_output()
         for update in self._updates:
             update()
@@ -164,9 +160,9 @@ class VTKOutput(Described):
 
     def _interpolated(self, expression, scalar_element) -> Function:
         """A Function on the system's mesh, interpolated from `expression` at each frame."""
-        target, update = following(expression, scalar_element, self._system.mesh)
-        self._updates.append(update)
-        return target
+        found = Interpolated(expression, scalar_element, self._system.mesh)
+        self._updates.append(found.apply)
+        return found.values
 
     def _carried(self, name: str, expression, element) -> Function:
         """A Function on the drawn mesh that shares its data with one on the system's mesh."""

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 
 import numpy as np
 from firedrake import Function, FunctionSpace, TensorFunctionSpace, VectorFunctionSpace
@@ -42,7 +43,7 @@ ORIGINS = {
 #: Resultants of the six solutions against unit ones: 1e-15 to 1e-10, 1e-7 for very thin walls.
 WORST_BALANCE = 1e-6
 CHANGED = (
-    "the materials of a drawn section have changed since it was made: make it anew, as with "
+    "the {} of a drawn section have changed since it was made: make it anew, as with "
     "Section.from_mesh(...)"
 )
 
@@ -88,7 +89,7 @@ class DrawnSection(SectionMatrices):
         citations.cite(type(self))
         origin = _check_origin(origin)
         self.mesh, self.degree = mesh, degree
-        self.materials = check_materials(mesh, materials)
+        self.materials = MappingProxyType(check_materials(mesh, materials))
         check_connected(mesh)
 
         if degree == 1:
@@ -100,7 +101,8 @@ class DrawnSection(SectionMatrices):
         self.regions = Regions(mesh, self.materials)
         given = self.regions.given()
         if read_in(*given):
-            self.made_of = (MadeOnce(CHANGED, *given),)
+            self.made_of = (MadeOnce(CHANGED.format("materials"), *given),)
+        self._drawn = MadeOnce(CHANGED.format("mesh's coordinates"), mesh.coordinates)
         # The slope times itself is of degree 2p; curved cells and plies take some more.
         quadrature = 3 * degree
         self._element = element = self.regions.element(quadrature)
@@ -147,6 +149,11 @@ class DrawnSection(SectionMatrices):
     @property
     def read_by_beams(self) -> tuple:
         return self.on_tape or super().read_by_beams
+
+    def _check_drawing(self) -> None:
+        """Raise ``ValueError`` if materials or mesh have changed; beams read the matrices alone."""
+        self.check_unchanged()
+        self._drawn.refresh()
 
     # --- from the centroid to the origin -----------------------------------------------------------
     def _origin_of(self, S: np.ndarray, M: np.ndarray) -> np.ndarray:
@@ -222,7 +229,7 @@ class DrawnSection(SectionMatrices):
         -----
         Twelve more solves with the existing factor: no new forms and no difference quotients.
         """
-        self.check_unchanged()
+        self._check_drawing()
         change = change_of(self.regions, parameter, tag, self._element)
         return self._slopes_at_origin.push(*change)
 
@@ -268,7 +275,7 @@ class DrawnSection(SectionMatrices):
         >>> weights[0, 1] = 1
         >>> section.gradient(weights, [("angle", tag) for tag in (1, 2, 3)])  # doctest: +SKIP
         """
-        self.check_unchanged()
+        self._check_drawing()
         pairs = _check_parameters(parameters)
         changes = [change_of(self.regions, *pair, self._element) for pair in pairs]
         of_inertia = np.zeros((6, 6)) if inertia_weights is None else inertia_weights
@@ -317,7 +324,7 @@ class DrawnSection(SectionMatrices):
 
     def _unit_loads(self, resultants) -> np.ndarray:
         """Resultants about the centroid in the section's own axes, from (6,) in the body frame."""
-        self.check_unchanged()
+        self._check_drawing()
         wanted = "six numbers (moment, force) in the body frame"
         values = array("resultants", resultants, (6,), wanted=wanted)
         return np.linalg.solve(self._to_centroid.T, to_body(self.axis).T @ values)

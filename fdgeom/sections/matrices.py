@@ -40,7 +40,7 @@ class MatrixAlong:
     # A mean of symmetric positive definite matrices is symmetric positive definite, so checks at
     # the stations are enough.
     def __init__(self, stations: np.ndarray, matrices: np.ndarray) -> None:
-        self.stations, self.matrices = stations, matrices
+        self.stations, self.matrices = _read_only(stations), _read_only(matrices)
 
     def __call__(self, s) -> np.ndarray:
         """The matrix at an arc length, (6, 6), or at some, (..., 6, 6)."""
@@ -145,7 +145,9 @@ class SectionMatrices:
         """
         if self.is_constant:
             return self
-        return type(self)(*self._matrices_at("at", s), axis=self.axis)
+        made = type(self)(*self._matrices_at("at", s), axis=self.axis)
+        made.made_of = self.made_of
+        return made
 
     def centres_at(self, s) -> Centres:
         """Shear, tension and mass centre at places of a beam.
@@ -313,7 +315,13 @@ def _matrix(name: str, value):
         return value
     matrix = array(name, value, (6, 6), wanted="a 6×6 array of finite numbers or a UFL expression")
     check_positive_definite(name, matrix)
-    return (matrix + matrix.T) / 2
+    return _read_only((matrix + matrix.T) / 2)
+
+
+def _read_only(values: np.ndarray) -> np.ndarray:
+    """The array itself, which beams and what has been computed from it would not follow."""
+    values.flags.writeable = False
+    return values
 
 
 def check_axis(axis) -> int:

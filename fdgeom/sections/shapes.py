@@ -68,13 +68,18 @@ class Shape(GluedMesh):
 
 
 def _layers(plies, count: int) -> list:
-    if hasattr(plies, "stress") or (isinstance(plies, tuple) and not hasattr(plies[1], "__len__")
-                                    and not hasattr(plies[1], "stress")):  # fmt: skip
+    # A pair is one ply unless its second entry is one too; an angle may be a UFL expression.
+    is_pair = isinstance(plies, tuple) and len(plies) == 2
+    if hasattr(plies, "stress") or (is_pair and not _is_ply(plies[1])):
         return [plies] * count
     plies = list(plies)
     if len(plies) != count:
         raise ValueError(f"plies: there are {count} layers, not {len(plies)}")
     return plies
+
+
+def _is_ply(given) -> bool:
+    return isinstance(given, tuple) or hasattr(given, "stress")
 
 
 # --- full sections -------------------------------------------------------------------------------------

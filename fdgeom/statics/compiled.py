@@ -1,24 +1,25 @@
 """Newton's method for equilibria in compiled code, at a given load and along a path."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Mapping
+from functools import cached_property
 
 import numpy as np
+import scipy.sparse as sparse
 import ufl
 from firedrake import Constant, Function
 from ufl import replace
 
 from fdgeom.compile.chain import Update
 from fdgeom.compile.layout import Layout
-from fdgeom.compile.newton import WORDS, Iteration
+from fdgeom.compile.newton import Iteration
 from fdgeom.errors import SolveFailed
 from fdgeom.execution import Numerics
-from fdgeom.execution.compiled_or_petsc import Fallbacks
 from fdgeom.lie.groups import R3xSO3
 from fdgeom.operations import ConvergenceTest, Map, Operation, Prescribed, Reason
-from fdgeom.statics.newton import GroupNewton
-from fdgeom.statics.problem import EquilibriumProblem
-from fdgeom.statics.stability import CompiledStability, Tangent
+from fdgeom.statics.problem import Condition, EquilibriumProblem
+from fdgeom.statics.stability import Stability, stability_of
 
 # Right-hand sides of the equations for an update: minus the residual with the increments of held nodes,
 # the loads, given forces.
@@ -26,19 +27,17 @@ _RESIDUAL, _LOADS, _GIVEN = range(3)
 
 
 class CompiledNewton:
-    """The iteration of `GroupNewton` at a given load; raises `CannotCompile` with the reason if the
-    equations are not those of chains.
+    """The iterations of `GroupNewton`; raises `CannotCompile` with the reason if the equations are not
+    those of chains.
     """
 
-    # Of the flat PETSc options it reads the tolerances. `was_singular` says whether the last solve met
-    # a singular matrix. An iteration is a list of operations: strain and stress are extrapolated by
-    # the last update, the configuration moves by it, and the equations for the next one are solved.
-    krylov_iterations = 0
-
-    def __init__(self, problem: EquilibriumProblem, options: Mapping, layout: Layout) -> None:
-        self._problem = problem
-        self.solves = self.newton_iterations = 0
-        self.was_singular = False
+    # Of the flat PETSc options it reads the tolerances, and it counts in `counts`. An iteration is a list
+    # of operations: strain and stress are extrapolated by the last update, the configuration moves by
+    # it, and the equations for the next one are solved.
+    def __init__(
+        self, problem: EquilibriumProblem, counts: Counter[str], options: Mapping, layout: Layout
+    ) -> None:
+        self._problem, self._counts = problem, counts
         self._most = int(options["snes_max_it"])
         names = ("rtol", "atol", "stol", "divergence_tolerance")
         self._tolerances = [float(options[f"snes_{name}"]) for name in names]
@@ -46,29 +45,38 @@ class CompiledNewton:
         sides = Constant((1.0, 0.0, 0.0), name="right-hand side")
         self._sides = sides.dat.data
         self._forces = Function(problem.space, name="forces")
-        self.iteration = Iteration(
+        self._iteration = Iteration(
             _moves(problem),
             _equations(problem, sides, self._forces),
             live=problem.functions,
             layout=layout,
         )
-        self.report = self.iteration.report
+        self._report = self._iteration.report
 
-    def solve(self) -> str | None:
-        """Solve from the present configuration; returns why it failed, and then changes nothing."""
-        self.begin()
-        reason = self._iterate()
-        self.solves += 1
-        self.was_singular = reason == Reason.SINGULAR
-        if reason < 0:
-            return WORDS[reason]
-        self.iteration.end()
-        return None
+    def solve(self, condition: Condition | None = None) -> tuple[Reason, np.ndarray | None]:
+        """Solve from the present configuration, at its load or with a condition: why the iteration ended,
+        and with a condition the displacement. If it fails, nothing changes.
+        """
+        problem, load, moved = self._problem, self._problem.load, None
+        self._begin()
+        if condition is None:
+            reason = self._iterate()
+        else:
+            moved = condition.du.copy()
+            self._iteration.set_update(moved)
+            problem.load = load + condition.dload
+            reason = self._iterate_along(condition, moved)
+        self._counts["solves"] += 1
+        if reason > 0:
+            self._iteration.end()
+        else:
+            problem.load = load
+        return reason, moved
 
-    def begin(self) -> None:
+    def _begin(self) -> None:
         """Begin with the present configuration."""
         self._choose(_RESIDUAL)
-        self.iteration.begin()
+        self._iteration.begin()
 
     def _choose(self, side: int) -> None:
         self._sides[:] = 0.0
@@ -78,18 +86,18 @@ class CompiledNewton:
         # Old factors take a third of the time: they suffice for another update if the tangent is near
         # them, and for the residual alone where the last update may be the last one. Updates by old
         # factors end the iteration only where the error that they leave is negligible.
-        report = self.report
+        report = self._report
         near = may_end = tries = negligible = False
         step, first, done = 0.0, math.inf, 0
         while True:
-            failed = self.iteration.run(old=near or tries)
-            size = self.size()
+            failed = self._iteration.run(old=near or tries)
+            size = self._size()
             first = first if done else report.norm
-            reason = self.decide(done, report.norm, first, step, size)
+            reason = self._decide(done, report.norm, first, step, size)
             if reason < 0 or (reason and (may_end or not done)):
                 return reason
             if tries and not near:
-                failed = self.iteration.run(alone=True)
+                failed = self._iteration.run(alone=True)
             if failed:
                 return Reason(failed)
             before, step = step or size, report.step
@@ -97,13 +105,13 @@ class CompiledNewton:
             may_end = not near or negligible
             near, tries = _is_near(step, before, size, near), step <= 1e-7 * size
             done += 1
-            self.newton_iterations += 1
+            self._counts["newton_iterations"] += 1
 
-    def size(self) -> float:
+    def _size(self) -> float:
         """The norm of the unknown, as `EquilibriumProblem.start` gives it, without multipliers."""
-        return math.sqrt(3 * self._nodes + self.report.of**2)
+        return math.sqrt(3 * self._nodes + self._report.of**2)
 
-    def decide(self, done: int, f: float, first: float, step: float, size: float) -> Reason:
+    def _decide(self, done: int, f: float, first: float, step: float, size: float) -> Reason:
         """The decision of PETSc's convergence test by the norms of residual, update and unknown."""
         rtol, atol, stol, grown = self._tolerances
         if not (math.isfinite(f) and math.isfinite(step)):
@@ -120,32 +128,93 @@ class CompiledNewton:
             return Reason.GROWN
         return Reason.TOO_MANY if done == self._most else Reason.ITERATING
 
-    # --- other right-hand sides --------------------------------------------------------------------
-    def by_loads(self) -> np.ndarray | None:
-        """K⁻¹p for the loads p = -∂F/∂λ by the factors of the last run; None if it is not finite."""
-        return self._by(_LOADS)
+    # --- along a path --------------------------------------------------------------------------------
+    # Block elimination computes a = -K⁻¹F and z = K⁻¹p with the factors of K, for the loads p = -∂F/∂λ,
+    # then the change of the load. If K is nearly singular this loses digits, which the next iteration
+    # recovers: it refines the last one (Govaerts & Pryce, Block elimination with one refinement, BIT
+    # 30, 1990).
+    def _iterate_along(self, condition: Condition, moved: np.ndarray) -> Reason:
+        """Newton's iteration with the condition, which adds updates to ``moved``."""
+        problem, iteration = self._problem, self._iteration
+        normal, slope = condition.normal, condition.slope
+        # The residual of the condition.
+        left = self._dot(normal, moved) + slope * condition.dload - condition.size
+        first, step, done = math.inf, 0.0, 0
+        while True:
+            failed = iteration.run()
+            f = math.hypot(self._report.norm, left)
+            first = first if done else f
+            reason = self._decide(done, f, first, step, math.hypot(self._size(), problem.load))
+            if reason:
+                return reason
+            a = None if failed else iteration.update()
+            z = None if failed else self._by(_LOADS)
+            if z is None:
+                return Reason(failed or Reason.SINGULAR)
+            along = self._dot(normal, a)
+            change = -(left + along) / (slope + self._dot(normal, z))
+            if not math.isfinite(change):
+                return Reason.SINGULAR
+            a += change * z
+            moved += a
+            iteration.set_update(a)
+            problem.load += change
+            left += self._dot(normal, a) + slope * change
+            step = math.hypot(math.sqrt(self._dot(a, a)), change)
+            done += 1
+            self._counts["newton_iterations"] += 1
 
-    def by_forces(self, b: np.ndarray) -> np.ndarray | None:
-        """K⁻¹b by the factors of the last run, at the configuration where it has begun."""
-        lumped = self._problem.lumped[:, None]
-        density = self._forces.dat.data_wo
-        np.divide(self._problem.by_node(b)[:, :6], lumped, out=density, where=lumped > 0.0)
-        self.iteration.begin()
-        return self._by(_GIVEN)
+    def direction(
+        self, normal: np.ndarray, slope: float
+    ) -> tuple[np.ndarray, float, Stability] | None:
+        """As `GroupNewton.direction`; None if K is singular."""
+        problem = self._problem
+        self._begin()
+        z = self._by(_LOADS, anew=True)
+        if z is None or not math.isfinite(self._dot(z, z)):
+            return None
+        dload = 1.0 / (slope + self._dot(normal, z))
+        if problem.change_form is None and problem.comm.size == 1:
+            stability = self._stability()
+        else:
+            stability = stability_of(problem, problem.tangent(problem.start()))
+        return dload * z, dload, stability
 
-    def _by(self, side: int) -> np.ndarray | None:
+    def _stability(self) -> Stability:
+        """The stability by the factors of the last run, at the configuration where it has begun."""
+        # The signs of the eigenvalues of all eliminated blocks are those of the whole (Sylvester,
+        # Haynsworth). A condition with its multiplier adds one negative eigenvalue and a positive one.
+        problem, free, size = self._problem, self._problem.free, self._problem.norms
+        negative = self._report.negative - int(problem.conditions.sum())
+        lumped = problem.lumped[:, None]
+
+        def solve(x: np.ndarray) -> np.ndarray:
+            forces, density = np.zeros(len(free)), self._forces.dat.data_wo
+            forces[free] = size * x
+            np.divide(problem.by_node(forces)[:, :6], lumped, out=density, where=lumped > 0.0)
+            self._iteration.begin()
+            found = self._by(_GIVEN)
+            if found is None:
+                raise SolveFailed("the tangent stiffness is singular")
+            return size * found[free]
+
+        return Stability(problem, self._root, solve, negative)
+
+    @cached_property
+    def _root(self) -> sparse.spmatrix:
+        return sparse.diags(1 / self._problem.norms)
+
+    def _by(self, side: int, *, anew: bool = False) -> np.ndarray | None:
+        """K⁻¹ times a right-hand side by the factors of the last run, or by new ones, whose inertia the
+        report gets; None if it is not finite.
+        """
         self._choose(side)
-        failed = self.iteration.run(old=True, alone=True)
+        failed = self._iteration.run(old=not anew, alone=not anew, inertia=anew)
         self._choose(_RESIDUAL)
-        return None if failed else self.iteration.update()
+        return None if failed else self._iteration.update()
 
-    def stand(self) -> np.ndarray | None:
-        """K⁻¹p at the present configuration; None if K is singular. The report gets its inertia."""
-        self.begin()
-        self._choose(_LOADS)
-        failed = self.iteration.run(inertia=True)
-        self._choose(_RESIDUAL)
-        return None if failed else self.iteration.update()
+    def _dot(self, a: np.ndarray, b: np.ndarray) -> float:
+        return self._problem.comm.allreduce(float(a @ b))
 
 
 def _is_near(step: float, before: float, size: float, old: bool) -> bool:
@@ -196,107 +265,3 @@ def _equations(problem: EquilibriumProblem, sides: Constant, forces: Function) -
             name="the equilibrium",
         ),
     ]
-
-
-class CompiledPath:
-    """The iteration of `GroupNewton` with an unknown load and a condition, in compiled code.
-
-    Block elimination computes a = -K⁻¹F and z = K⁻¹p with the factors of K, then the change of the
-    load. If K is nearly singular this loses digits, which the next iteration recovers: it refines the
-    last one (Govaerts & Pryce, Block elimination with one refinement, BIT 30, 1990).
-    """
-
-    # `through_petsc()` gives a bordered `GroupNewton` for tangents that are singular without exchanges
-    # of rows, which `fallbacks` counts.
-    krylov_iterations = 0
-
-    def __init__(
-        self,
-        problem: EquilibriumProblem,
-        newton: CompiledNewton,
-        through_petsc: Callable[[], GroupNewton],
-        fallbacks: Fallbacks,
-    ) -> None:
-        self._problem, self._newton, self._through_petsc = problem, newton, through_petsc
-        self._fallbacks = fallbacks
-        self._stability: Callable[[], Tangent | CompiledStability] = self._of_matrix
-        self.solves = self.newton_iterations = 0
-
-    def solve(
-        self, du: np.ndarray, dload: float, *, normal: np.ndarray, slope: float, step: float
-    ) -> np.ndarray:
-        """As `GroupNewton.solve`, from the present configuration and a first guess."""
-        problem, newton = self._problem, self._newton
-        load, moved = problem.load, du.copy()
-        newton.begin()
-        newton.iteration.set_update(du)
-        problem.load = load + dload
-        left = self._dot(normal, du) + slope * dload - step
-        reason = self._iterate(moved, left, normal, slope)
-        self.solves += 1
-        if reason > 0:
-            newton.iteration.end()
-            return moved
-        problem.load = load
-        if reason == Reason.SINGULAR:
-            with self._fallbacks.through_petsc(WORDS[reason]):
-                return self._through_petsc().solve(du, dload, normal=normal, slope=slope, step=step)
-        raise SolveFailed(f"Newton's method ended with {WORDS[reason]}")
-
-    def _iterate(self, moved: np.ndarray, left: float, normal: np.ndarray, slope: float) -> Reason:
-        """Newton's iteration, which adds updates to ``moved``; ``left``: residual of the condition."""
-        problem, newton = self._problem, self._newton
-        first, step, done = math.inf, 0.0, 0
-        while True:
-            failed = newton.iteration.run()
-            f, size = (
-                math.hypot(*pair)
-                for pair in ((newton.report.norm, left), (newton.size(), problem.load))
-            )
-            first = first if done else f
-            reason = newton.decide(done, f, first, step, size)
-            if reason:
-                return reason
-            a = None if failed else newton.iteration.update()
-            z = None if failed else newton.by_loads()
-            if z is None:
-                return Reason(failed or Reason.SINGULAR)
-            along = self._dot(normal, a)
-            change = -(left + along) / (slope + self._dot(normal, z))
-            if not math.isfinite(change):
-                return Reason.SINGULAR
-            a += change * z
-            moved += a
-            newton.iteration.set_update(a)
-            problem.load += change
-            left += self._dot(normal, a) + slope * change
-            step = math.hypot(math.sqrt(self._dot(a, a)), change)
-            done += 1
-            self.newton_iterations += 1
-
-    def _dot(self, a: np.ndarray, b: np.ndarray) -> float:
-        return self._problem.comm.allreduce(float(a @ b))
-
-    def tangent_of_path(self, normal: np.ndarray, slope: float) -> tuple[np.ndarray, float]:
-        """As `GroupNewton.tangent_of_path`: (du, dλ) along it, with normal·du + slope dλ = 1."""
-        problem, newton = self._problem, self._newton
-        z = newton.stand()
-        if z is None or not math.isfinite(self._dot(z, z)):
-            with self._fallbacks.through_petsc(f"{WORDS[Reason.SINGULAR]} on the path"):
-                petsc = self._through_petsc()
-                self._stability = petsc.stability
-                return petsc.tangent_of_path(normal, slope)
-        dload = 1.0 / (slope + self._dot(normal, z))
-        self._stability = self._of_matrix
-        if problem.change_form is None and problem.comm.size == 1:
-            # A condition with its multiplier adds one negative eigenvalue and a positive one.
-            negative = newton.report.negative - int(problem.conditions.sum())
-            self._stability = lambda: CompiledStability(problem, newton, negative)
-        return dload * z, dload
-
-    def stability(self) -> Tangent | CompiledStability:
-        """Stability at the point whose direction was computed last."""
-        return self._stability()
-
-    def _of_matrix(self) -> Tangent:
-        return Tangent(self._problem, self._problem.tangent(self._problem.start()))

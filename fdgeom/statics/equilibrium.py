@@ -18,6 +18,7 @@ from fdgeom.errors import LoadStepFailed, SolveFailed
 from fdgeom.execution import VectorAssembly
 from fdgeom.execution.options import check_parameters
 from fdgeom.execution.petsc_messages import STATICS
+from fdgeom.interrupt import shielded
 from fdgeom.messages import format_value
 from fdgeom.statics.iterations import Iterations
 from fdgeom.statics.path import EquilibriumPath, SingularPoint
@@ -234,7 +235,7 @@ class StaticEquilibrium(OffTape, NotCopied):
         self._motion.set_time(time)
         scaled = time != begin or (load != start and self._problem.is_loaded)
         try:
-            self._iterations.equilibrate(may_fail=bool(halvings) and scaled)
+            self._iterations.solve(may_fail=bool(halvings) and scaled)
             self._motion.check_turned(turned)
             return
         except SolveFailed as failure:
@@ -309,7 +310,7 @@ class StaticEquilibrium(OffTape, NotCopied):
 
     def switch(self, step: float, *, point: SingularPoint | None = None, mode: int = 0) -> float:
         """Leave the path at a bifurcation for the branch along a mode, which `follow` then
-        continues.
+        continues; ``beam.time`` is again that of the point.
 
         Parameters
         ----------
@@ -342,7 +343,11 @@ class StaticEquilibrium(OffTape, NotCopied):
             if not found:
                 raise ValueError("point: follow() has found no bifurcation yet; call it first")
             point = found[-1]
-        if not isinstance(point, SingularPoint) or point.kind != "bifurcation":
+        if not (
+            isinstance(point, SingularPoint)
+            and point.kind == "bifurcation"
+            and point.modes[0].function_space() == self._problem.space
+        ):
             raise ValueError(f"point must be a bifurcation of this path, not {format_value(point)}")
         whole("mode", mode, least=0, most=point.multiplicity - 1)
         self._along(lambda k: self._path.leave(point, mode, step), 1)
@@ -386,11 +391,14 @@ class StaticEquilibrium(OffTape, NotCopied):
         try:
             self._check_start()
             step(k)
-        except SolveFailed as failure:
-            self._problem.snapshot.restore()
-            self._problem.load = load
-            self._motion.set_time(time)
-            path.direction, path.points = direction, points
+        except BaseException as failure:  # Ctrl-C too
+            with shielded():
+                self._problem.snapshot.restore()
+                self._problem.load = load
+                self._motion.set_time(time)
+                path.direction, path.points = direction, points
+            if not isinstance(failure, SolveFailed):
+                raise
             free = free_motion(self._motion)
             raise LoadStepFailed(
                 str(failure), load=load, step=k - 1, free=free, remedy=failure.remedy

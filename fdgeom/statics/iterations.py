@@ -1,9 +1,12 @@
 """Newton's method for equilibria: in compiled code where possible, else through PETSc SNES."""
 
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from fdgeom.beams.contact.contact import contacts_of
 from fdgeom.errors import CannotCompile, SolveFailed
@@ -16,12 +19,11 @@ from fdgeom.execution.compiled_or_petsc import (
     who_asked_for_snes,
 )
 from fdgeom.execution.options import list_on_help, merge
+from fdgeom.operations import Reason
 from fdgeom.statics.newton import DEFAULTS, GroupNewton
-from fdgeom.statics.problem import EquilibriumProblem
-from fdgeom.statics.rigid_motions import free_motion, is_clamped
-
-if TYPE_CHECKING:
-    from fdgeom.statics.compiled import CompiledPath
+from fdgeom.statics.problem import Condition, EquilibriumProblem
+from fdgeom.statics.rigid_motions import free_motion
+from fdgeom.statics.stability import Stability
 
 _COUNTED = ("solves", "newton_iterations", "krylov_iterations")
 
@@ -44,7 +46,8 @@ class Iterations:
         shows = only_shows(given, prefix, compiled)
         wanted, self._required = wants_compiled(given, prefix, compiled), bool(compiled)
         self.fallbacks = Fallbacks(self._motion.comm, "an equilibrium", required=self._required)
-        self._made: list[Any] = []
+        self._counts: Counter[str] = Counter()
+        self._through_petsc: dict[bool, GroupNewton] = {}
         self._layout: Any = None
         list_on_help("StaticEquilibrium", prefix, (), self._motion.comm)
         asked = who_asked_for_snes(given, prefix)
@@ -59,7 +62,7 @@ class Iterations:
             self.why_not = asked
             warn_of_shown(asked, self._motion.comm)
         if merge({}, given, prefix, "", ())[2]:
-            _ = self._newton  # so that an unknown option is refused now
+            self._petsc(bordered=False)  # so that an unknown option is refused now
 
     # --- what is solved with, made when it is first needed -----------------------------------------
     def _options(self) -> tuple[dict, str, dict]:
@@ -77,25 +80,16 @@ class Iterations:
             defaults["pc_factor_mat_ordering_type"] = "natural"
         return merge(defaults, self._given, self._prefix, "", ())
 
-    def _counted(self, made):
-        self._made.append(made)
-        return made
-
-    @cached_property
-    def _newton(self) -> GroupNewton:
-        return self._through_petsc(bordered=False)
-
-    @cached_property
-    def _bordered(self) -> GroupNewton:
-        return self._through_petsc(bordered=True)
-
-    def _through_petsc(self, bordered: bool) -> GroupNewton:
-        options, prefix, given = self._options()
-        return self._counted(
-            GroupNewton(
-                self._problem, bordered=bordered, options=options, prefix=prefix, given=given
-            )
-        )
+    def _petsc(self, bordered: bool) -> GroupNewton:
+        """PETSc's iteration, bordered for conditions along a path."""
+        found = self._through_petsc.get(bordered)
+        if found is None or not found.is_usable:
+            options, prefix, given = self._options()
+            found = self._through_petsc[bordered] = GroupNewton(
+                self._problem, self._counts, bordered=bordered, options=options, prefix=prefix,
+                given=given,
+            )  # fmt: skip
+        return found
 
     @cached_property
     def _compiled(self) -> Any:
@@ -105,26 +99,11 @@ class Iterations:
 
             with self._falling_back():
                 # Of a beam by itself nothing else finds that out.
-                motion = self._motion
-                if (
-                    motion.joints is None
-                    and not is_clamped(motion)
-                    and (free := free_motion(motion))
-                ):
+                if self._motion.joints is None and (free := free_motion(self._motion)):
                     raise CannotCompile(f"{free}, so that the stiffness may be singular")
-                options = self._options()[0]
-                return self._counted(CompiledNewton(self._problem, options, self._layout))
+                options, *_ = self._options()
+                return CompiledNewton(self._problem, self._counts, options, self._layout)
         return None
-
-    @cached_property
-    def along_path(self) -> "GroupNewton | CompiledPath":
-        """The iteration along a path, whose load is an unknown."""
-        if self._compiled is None:
-            return self._bordered
-        from fdgeom.statics.compiled import CompiledPath
-
-        found = CompiledPath(self._problem, self._compiled, lambda: self._bordered, self.fallbacks)
-        return self._counted(found)
 
     def _falling_back(self) -> AbstractContextManager:
         return falling_back(
@@ -139,22 +118,43 @@ class Iterations:
         self.why_not = why
 
     # --- solving -----------------------------------------------------------------------------------
-    def equilibrate(self, *, may_fail: bool) -> None:
-        """Newton's iteration at the present load; ``may_fail``: smaller load steps come after it."""
+    def solve(self, condition: Condition | None = None, *, may_fail: bool = True) -> Any:
+        """Newton's iteration from the present configuration, at the present load or with a condition for
+        it; the displacement with a condition. ``may_fail``: smaller steps come after a failure.
+        """
+
+        def through_petsc() -> np.ndarray:
+            return self._petsc(condition is not None).solve(condition, provisional=may_fail)
+
         if self._compiled is None:
-            self._newton.solve(provisional=may_fail)
-            return
-        why = self._compiled.solve()
-        if why is None:
-            return
+            return through_petsc()
+        reason, moved = self._compiled.solve(condition)
+        if reason > 0:
+            return moved
         # PETSc would do the same but for pivots, and has the last word.
-        if may_fail and not self._compiled.was_singular:
-            raise SolveFailed(f"Newton's method ended with {why}")
-        with self.fallbacks.through_petsc(why):
-            self._newton.solve(provisional=may_fail)
+        if may_fail and reason != Reason.SINGULAR:
+            raise SolveFailed(f"Newton's method ended with {_words(reason)}")
+        with self.fallbacks.through_petsc(_words(reason)):
+            return through_petsc()
+
+    def direction(self, normal: np.ndarray, slope: float) -> tuple[np.ndarray, float, Stability]:
+        """The direction (du, dλ) along the path, with normal·du + slope dλ = 1, and the stability."""
+        if self._compiled is None:
+            return self._petsc(bordered=True).direction(normal, slope)
+        found = self._compiled.direction(normal, slope)
+        if found is None:
+            with self.fallbacks.through_petsc(f"{_words(Reason.SINGULAR)} on the path"):
+                found = self._petsc(bordered=True).direction(normal, slope)
+        return found
 
     def stats(self) -> dict[str, int]:
         """Solves, those of them through PETSc SNES, Newton and Krylov iterations since this was made."""
-        found = {name: sum(getattr(made, name) for made in self._made) for name in _COUNTED}
+        found = {name: self._counts[name] for name in _COUNTED}
         petsc = found["solves"] if self.why_not else sum(self.fallbacks.values())
         return found | {"steps_through_petsc": petsc}
+
+
+def _words(reason: int) -> str:
+    from fdgeom.compile.newton import WORDS
+
+    return WORDS[reason]

@@ -1,10 +1,9 @@
 """Small vibrations of beams and assemblies about an equilibrium: frequencies and shapes."""
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from pyadjoint.tape import annotate_tape, get_working_tape, stop_annotating
+from pyadjoint.tape import annotate_tape, stop_annotating
 from scipy.sparse.linalg import ArpackError
 
 from fdgeom import validation
@@ -17,7 +16,7 @@ from fdgeom.statics.linear_algebra import modes_of, nearest, nearest_complex
 from fdgeom.statics.pencil import Pencil, data_of, pencil
 from fdgeom.statics.problem import check_contact, motion_of
 from fdgeom.statics.rigid_motions import held
-from fdgeom.statics.sensitivities import EigenvalueBlock, EigenvalueSlopes, refuse_unless_simple
+from fdgeom.statics.sensitivities import Eigenvalue, refuse_unless_simple
 from fdgeom.taping import OffTape
 
 if TYPE_CHECKING:
@@ -89,6 +88,7 @@ class VibrationModes(OffTape):
         shapes = found.root @ vectors
         self.eigenvalues, shapes, self._round_off = motion.comm.bcast((values, shapes, round_off))
         self.beam, self._data = beam, data_of(motion)
+        self._taped: dict[int, Eigenvalue] = {}
         self.shapes = modes_of(shapes.real, free, motion.space)
 
     def eigenvalue(self, k: int) -> float:
@@ -115,26 +115,23 @@ class VibrationModes(OffTape):
         refuse_unless_simple(
             self.eigenvalues, k, self._symmetric, isinstance(self._motion, BeamMotion)
         )
-
         if self._data.changed():
             raise ValueError(
                 "beam: its configuration or its data have changed since these modes were computed; "
                 "make fdgeom.VibrationModes anew"
             )
 
-        def again():
+        def find() -> tuple[float, np.ndarray]:
             modes = VibrationModes(self.beam, len(self.shapes), load=self._load)
-            return float(modes.eigenvalues[k].real), np.array(modes.shapes[k].dat.data_ro)
+            return modes._pair(k)
 
-        pair = float(self.eigenvalues[k].real), np.array(self.shapes[k].dat.data_ro)
-        block = EigenvalueBlock(self._slopes, pair, again)
-        get_working_tape().add_block(block)
-        return block.value()
+        if k not in self._taped:
+            with stop_annotating():
+                self._taped[k] = Eigenvalue(self._motion, self._load, self._pair(k), find)
+        return self._taped[k].on_tape()
 
-    @cached_property
-    def _slopes(self) -> EigenvalueSlopes:
-        with stop_annotating():
-            return EigenvalueSlopes(self._motion, self._load)
+    def _pair(self, k: int) -> tuple[float, np.ndarray]:
+        return float(self.eigenvalues[k].real), np.array(self.shapes[k].dat.data_ro)
 
     @property
     def frequencies(self) -> np.ndarray:

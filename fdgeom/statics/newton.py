@@ -1,6 +1,7 @@
 """PETSc SNES for a configuration on a group, whose reference is updated with the iterates."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import petsctools
@@ -12,8 +13,8 @@ from fdgeom.execution import COUPLED
 from fdgeom.execution.options import refuse_unknown
 from fdgeom.execution.petsc_messages import divergence, set_from_options, show_reason
 from fdgeom.execution.petsc_messages import reason as petsc_reason
-from fdgeom.statics.problem import EquilibriumProblem
-from fdgeom.statics.stability import Tangent
+from fdgeom.statics.problem import Condition, EquilibriumProblem
+from fdgeom.statics.stability import Stability, stability_of
 
 #: Steps are taken whole: mixed integration points let the residual grow on the way. The residual's
 #: round-off is that of the axial stiffness, so the size of the update stops the iteration as well.
@@ -33,31 +34,32 @@ class GroupNewton:
     """Newton's method on F(g, λ) = 0, with λ given or, bordered, as an unknown with a condition."""
 
     # `bordered`: the load factor is the last unknown, on the last rank, with the condition
-    # normal·(u - u₀) + slope (λ - λ₀) = step. `options` are flat PETSc options with the defaults
-    # merged in, `given` those that the user gave.
+    # normal·(u - u₀) + slope (λ - λ₀) = size. `options` are flat PETSc options with the defaults
+    # merged in, `given` those that the user gave. It counts in `counts`.
     def __init__(
         self,
         problem: EquilibriumProblem,
+        counts: Counter[str],
         *,
         bordered: bool,
         options: Mapping,
         prefix: str,
         given: Mapping,
     ) -> None:
-        self._problem, self._bordered = problem, bordered
-        self.comm = problem.comm
-        self.newton_iterations = self.krylov_iterations = self.solves = 0
-        self._start = problem.start()
-        self._n = len(self._start)
+        self._problem, self._bordered, self._counts = problem, bordered, counts
+        self.comm, start = problem.comm, problem.start()
+        #: Whether it can solve again: an error in a callback leaves vectors of PETSc locked.
+        self.is_usable = True
+        self._n = len(start)
         self._last = bordered and self.comm.rank == self.comm.size - 1
-        self._normal, self._slope = np.zeros(self._n), 1.0
-        self._origin, self._step = (self._start, 0.0), 0.0
+        zero = np.zeros(self._n)
+        self._origin, self._condition = (start, 0.0), Condition(zero, 1.0, 0.0, zero, 0.0)
 
         options = dict(options)
         options.pop("mat_type", None)
         self._x = PETSc.Vec().createMPI((self._n + self._last, None), comm=self.comm)
         self._f = self._x.duplicate()
-        self._tangent = problem.tangent(self._start)
+        self._tangent = problem.tangent(start)
         self._matrix = self._border(create=True) if bordered else self._tangent
         self.snes = PETSc.SNES().create(comm=self.comm)
         self.snes.setFunction(self._function, self._f)
@@ -81,10 +83,10 @@ class GroupNewton:
         out = f.getArray()
         out[: self._n] = self._problem.residual()
         if self._bordered:
-            u0, factor0 = self._origin
-            along = self.comm.allreduce(float(self._normal @ (u - u0)))
+            (u0, factor0), condition = self._origin, self._condition
+            along = self.comm.allreduce(float(condition.normal @ (u - u0)))
             if self._last:
-                out[-1] = along + self._slope * (self._problem.load - factor0) - self._step
+                out[-1] = along + condition.slope * (self._problem.load - factor0) - condition.size
 
     def _jacobian(self, snes, x: PETSc.Vec, J: PETSc.Mat, P: PETSc.Mat) -> None:
         u, self._problem.load = self._read(x)
@@ -101,10 +103,10 @@ class GroupNewton:
         columns = np.insert(columns, where, end).astype(PETSc.IntType)
         values = np.insert(values, where, -self._problem.loads())
         rows = rows + np.arange(len(rows), dtype=rows.dtype)
-        normals = self.comm.gather(self._normal, root=self.comm.size - 1)
+        normals = self.comm.gather(self._condition.normal, root=self.comm.size - 1)
         if self._last:
             columns = np.concatenate([columns, np.arange(end + 1)]).astype(PETSc.IntType)
-            values = np.concatenate([values, *normals, [self._slope]])
+            values = np.concatenate([values, *normals, [self._condition.slope]])
             rows = np.append(rows, len(columns)).astype(PETSc.IntType)
         if create:
             size = (self._n + self._last, None)
@@ -117,10 +119,10 @@ class GroupNewton:
         return self._matrix
 
     # --- solving -------------------------------------------------------------------------------------
-    def tangent_of_path(self, normal: np.ndarray, slope: float) -> tuple[np.ndarray, float]:
-        """The direction (du, dλ) along the path, with normal·du + slope dλ = 1."""
+    def direction(self, normal: np.ndarray, slope: float) -> tuple[np.ndarray, float, Stability]:
+        """The direction (du, dλ) along the path, with normal·du + slope dλ = 1, and the stability."""
         u = self._problem.start()
-        self._normal, self._slope = normal, slope
+        self._condition = Condition(normal, slope, 0.0, u, 0.0)
         self._tangent = self._problem.tangent(u)
         self._border()
         self._f.set(0.0)
@@ -132,34 +134,26 @@ class GroupNewton:
             self._guarded(lambda: ksp.solve(self._f, self._x))
         if ksp.getConvergedReason() < 0:
             raise SolveFailed(f"the linear solve failed (KSP reason {ksp.getConvergedReason()})")
-        return self._read(self._x)
+        return *self._read(self._x), stability_of(self._problem, self._tangent)
 
-    def solve(
-        self,
-        du: np.ndarray | None = None,
-        dfactor: float = 0.0,
-        *,
-        normal: np.ndarray | None = None,
-        slope: float = 0.0,
-        step: float = 0.0,
-        provisional: bool = True,
-    ) -> np.ndarray:
-        """Solve from the present configuration, with a first guess and (bordered) the condition."""
+    def solve(self, condition: Condition | None = None, *, provisional: bool = True) -> np.ndarray:
+        """Solve from the present configuration, at its load or (bordered) with a condition; returns the
+        displacement.
+        """
         # provisional: smaller steps come after a failure.
-        u = start = self._problem.start()
-        factor = self._problem.load
-        if self._bordered:
-            self._normal, self._slope, self._step = normal, slope, step
-            self._origin = (u, factor)
+        start, factor = self._problem.start(), self._problem.load
         values = self._x.getArray()
-        values[: self._n] = u if du is None else u + du
-        if self._last:
-            values[-1] = factor + dfactor
+        values[: self._n] = start
+        if condition is not None:
+            self._origin, self._condition = (start, factor), condition
+            values[: self._n] += condition.du
+            if self._last:
+                values[-1] = factor + condition.dload
         with petsctools.inserted_options(self.snes):
             self._guarded(lambda: self.snes.solve(None, self._x))
-        self.solves += 1
-        self.newton_iterations += self.snes.getIterationNumber()
-        self.krylov_iterations += self.snes.getLinearSolveIterations()
+        self._counts["solves"] += 1
+        self._counts["newton_iterations"] += self.snes.getIterationNumber()
+        self._counts["krylov_iterations"] += self.snes.getLinearSolveIterations()
         reason = self.snes.getConvergedReason()
         if self._shows_reason and (reason > 0 or not provisional):
             show_reason(self.snes)
@@ -175,15 +169,11 @@ class GroupNewton:
         self._problem.move(u)
         return u - start
 
-    def stability(self) -> Tangent:
-        """Stability at the point where the tangent stiffness was assembled last."""
-        return Tangent(self._problem, self._tangent)
-
-    @staticmethod
-    def _guarded(action) -> None:
+    def _guarded(self, action: Callable[[], None]) -> None:
         try:
             action()
         except PETSc.Error as error:
+            self.is_usable = False
             if error.__cause__ is not None:  # of a callback: Ctrl-C, say
                 raise error.__cause__ from None
             raise SolveFailed(f"SNES: PETSc: {petsc_reason(error)}") from error

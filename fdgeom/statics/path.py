@@ -10,8 +10,8 @@ from fdgeom.data import Snapshot
 from fdgeom.errors import SolveFailed
 from fdgeom.statics.iterations import Iterations
 from fdgeom.statics.linear_algebra import modes_of
-from fdgeom.statics.problem import EquilibriumProblem
-from fdgeom.statics.stability import CompiledStability, Tangent
+from fdgeom.statics.problem import Condition, EquilibriumProblem
+from fdgeom.statics.stability import Stability
 
 # Of a part of a step: how far the path may leave its tangent, and the least cosine of its turn.
 _AWAY, _TURN = 0.5, 0.5
@@ -37,6 +37,8 @@ class SingularPoint:
         `StaticEquilibrium.follow`. One for each eigenvalue that changes its sign.
     position, orientation : Function
         The configuration; for an assembly that of all nodes of its network, like the modes.
+    time : float
+        ``beam.time`` there.
     """
 
     kind: str
@@ -44,6 +46,7 @@ class SingularPoint:
     modes: tuple[Function, ...] = field(repr=False)
     position: Function = field(repr=False)
     orientation: Function = field(repr=False)
+    time: float = field(repr=False)
     equilibrium: tuple[Function, ...] = field(repr=False)
     direction: np.ndarray = field(repr=False)
 
@@ -55,27 +58,12 @@ class SingularPoint:
 
 @dataclass(frozen=True)
 class _Place:
-    """A point of the path: the load, the unit direction (du, dλ) of the path, and the stiffness."""
+    """A point of the path: the load, the unit direction (du, dλ) of the path, and the stability."""
 
     load: float
     du: np.ndarray
     slope: float
-    stiffness: Tangent | CompiledStability
-
-    @property
-    def negative(self) -> int:
-        return self.stiffness.negative
-
-
-@dataclass(frozen=True)
-class _Condition:
-    """Condition of a part of a step, normal·(u - u₀) + slope (λ - λ₀) = size, and a guess."""
-
-    normal: np.ndarray
-    slope: float
-    size: float
-    du: np.ndarray
-    dload: float
+    stability: Stability
 
 
 class EquilibriumPath:
@@ -136,6 +124,7 @@ class EquilibriumPath:
         for function, source in zip(problem.functions, point.equilibrium, strict=True):
             function.assign(source)
         problem.load = point.load
+        problem.motion.set_time(point.time)
         # The branch is sought across the path that has been followed.
         across = np.zeros_like(weights)
         problem.by_node(across)[:, :6] = point.modes[mode].dat.data_ro
@@ -144,7 +133,7 @@ class EquilibriumPath:
         self._mark()
         part = length
         while True:
-            condition = _Condition(weights * across, 0.0, part, part * across, 0.0)
+            condition = Condition(weights * across, 0.0, part, part * across, 0.0)
             try:
                 self._go(condition)
                 there = self._here(np.sign(length) * across)
@@ -173,49 +162,40 @@ class EquilibriumPath:
         normal, slope = (
             (np.zeros_like(weights), 1.0) if forward is None else (weights * forward, 0.0)
         )
-        newton = self._iterations.along_path
-        du, dload = newton.tangent_of_path(normal, slope)
+        du, dload, stability = self._iterations.direction(normal, slope)
         length = np.sqrt(self._dot(du, du))
         if not (np.isfinite(length) and length > 0):
             raise SolveFailed("the loads do not move the beam: there is no path to follow")
-        stiffness = newton.stability()
-        return _Place(self._problem.load, du / length, dload / length, stiffness)
+        return _Place(self._problem.load, du / length, dload / length, stability)
 
-    def _arc(self, here: _Place, size: float) -> _Condition:
+    def _arc(self, here: _Place, size: float) -> Condition:
         """The condition of a plane normal to the path (Riks)."""
         normal = self._problem.weights * here.du
-        return _Condition(normal, 0.0, size, size * here.du, size * here.slope)
+        return Condition(normal, 0.0, size, size * here.du, size * here.slope)
 
     @staticmethod
-    def _to_load(here: _Place, arc: _Condition, begin: float, load_step: float) -> _Condition:
+    def _to_load(here: _Place, arc: Condition, begin: float, load_step: float) -> Condition:
         """The condition of a bound of the load in that direction."""
         change = begin + np.copysign(load_step, arc.dload) - here.load
-        return _Condition(0 * arc.normal, 1.0, change, change / here.slope * here.du, change)
+        return Condition(0 * arc.normal, 1.0, change, change / here.slope * here.du, change)
 
-    def _go(self, condition: _Condition, fraction: float = 1.0) -> None:
-        """Meet a fraction of a condition, from the mark."""
-        du, turned = fraction * condition.du, self._problem.motion.turned()
-        moved = self._iterations.along_path.solve(
-            du,
-            fraction * condition.dload,
-            normal=condition.normal,
-            slope=condition.slope,
-            step=fraction * condition.size,
-        )
-        off = moved - du
-        if self._dot(off, off) > _AWAY**2 * self._dot(du, du):
+    def _go(self, condition: Condition) -> None:
+        """Meet a condition, from the mark."""
+        turned = self._problem.motion.turned()
+        off = self._iterations.solve(condition) - condition.du
+        if self._dot(off, off) > _AWAY**2 * self._dot(condition.du, condition.du):
             raise SolveFailed(
                 "Newton's method found an equilibrium far from the tangent of the path"
             )
         self._problem.motion.check_turned(turned)
 
-    def _part(self, here: _Place, condition: _Condition):
+    def _part(self, here: _Place, condition: Condition):
         """The point at its end, the first singular point on the way, and the completed fraction."""
         self._go(condition)
         there = self._here(here.du)
         if self._dot(here.du, there.du) < _TURN:
             raise SolveFailed("the path turns by more than 60 degrees")
-        if there.negative == here.negative:
+        if there.stability.negative == here.stability.negative:
             return there, None, 1.0
         near, behind, load = self._bracket(here, condition)
         end = _beyond(behind)
@@ -224,19 +204,19 @@ class EquilibriumPath:
         before, after = (self._at(here, condition, f) for f in ((1 - _OFF) * near, end))
         kind = "limit" if before.slope * after.slope < 0 else "bifurcation"
         at = self._at(here, condition, behind)
-        point = self._point(kind, load, abs(after.negative - here.negative), at)
-        if kind == "limit" and after.negative == there.negative:
+        point = self._point(kind, load, abs(after.stability.negative - here.stability.negative), at)
+        if kind == "limit" and after.stability.negative == there.stability.negative:
             end = 1.0
         return self._at(here, condition, end), point, end
 
-    def _at(self, here: _Place, condition: _Condition, fraction: float) -> _Place:
+    def _at(self, here: _Place, condition: Condition, fraction: float) -> _Place:
         """Go to a fraction of a condition."""
         self._restore()
         if fraction:
-            self._go(condition, fraction)
+            self._go(condition.part(fraction))
         return self._here(here.du)
 
-    def _bracket(self, here: _Place, condition: _Condition):
+    def _bracket(self, here: _Place, condition: Condition):
         """Fractions before and behind the first change of sign of an eigenvalue, and the load
         there; None for the load if no eigenvalue is zero there, but pivots of an unsymmetric
         stiffness alone.
@@ -245,8 +225,10 @@ class EquilibriumPath:
 
         def nearest(fraction: float) -> float:
             place = self._at(here, condition, fraction)
-            (value, *_), _ = place.stiffness.nearest(1)
-            value = abs(value) if place.negative == here.negative else -abs(value)
+            (value, *_), _ = place.stability.nearest(1)
+            value = (
+                abs(value) if place.stability.negative == here.stability.negative else -abs(value)
+            )
             seen[fraction] = (value, place.load)
             return value
 
@@ -259,12 +241,13 @@ class EquilibriumPath:
         return near, behind, first + (second - first) * a / (a - b)
 
     def _point(self, kind: str, load: float, crossing: int, at: _Place) -> SingularPoint:
-        _, vectors = at.stiffness.nearest(max(1, crossing))
+        _, vectors = at.stability.nearest(max(1, crossing))
         problem = self._problem
         free = problem.by_node(problem.free)[:, :6].ravel()
         modes = tuple(modes_of(vectors, free, problem.space))
         equilibrium = tuple(f.copy(deepcopy=True) for f in problem.functions)
-        return SingularPoint(kind, load, modes, *equilibrium[:2], equilibrium, at.du)
+        time = float(problem.motion.time)
+        return SingularPoint(kind, load, modes, *equilibrium[:2], time, equilibrium, at.du)
 
     def _dot(self, a: np.ndarray, b: np.ndarray) -> float:
         """a·W b."""

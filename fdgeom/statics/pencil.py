@@ -10,7 +10,6 @@ import ufl
 from firedrake import (
     Constant,
     Function,
-    FunctionSpace,
     TestFunction,
     TrialFunction,
     VectorFunctionSpace,
@@ -34,14 +33,17 @@ class PencilForms:
     """Vectors and whole matrices about a configuration with present coefficients, on every process."""
 
     def __init__(self, motion: RodMotion) -> None:
-        self._motion, self._rod, self.loads = motion, motion.rod, motion.rod.loads
+        self._motion, self._rod = motion, motion.rod
         self._test, self._trial = TestFunction(motion.space), TrialFunction(motion.space)
         rod, pose, test, trial = self._rod, motion.configuration, self._test, self._trial
         strains = VectorFunctionSpace(motion.mesh, "DG", 0, dim=6)
         self._strain, self._stress = (private(Function(strains)) for _ in range(2))
         self._factor = private(Constant(0.0, name="load factor"))
         self._set_load = Number(self._factor)
-        self.inside = gathered(motion.comm, _inside(motion))
+        inside = motion.cells.inside
+        own = np.ones(motion.mesh.cell_set.size, dtype=bool)
+        #: Mask of the cells that are pieces of beams.
+        self.inside = gathered(motion.comm, own if inside is None else inside.dat.data_ro > 0.5)
 
         def in_cells(value) -> VectorAssembly:
             return VectorAssembly(rod.cells.values(value))
@@ -92,10 +94,6 @@ class PencilForms:
         return read_in(*(form for form in forms if not form.empty()))
 
     # --- values --------------------------------------------------------------------------------------
-    def is_loaded(self, load: float) -> bool:
-        """Whether loads act on the system at a load factor."""
-        return any(load or not applied.load.scaled for applied in self.loads)
-
     def set_strain(self, values: np.ndarray) -> None:
         """Set the strains in the owned cells, and their stress."""
         self._strain.dat.data_wo[...] = values
@@ -116,11 +114,10 @@ class PencilForms:
 
 
 def forms_of(motion: RodMotion) -> PencilForms:
-    """The forms of a system, made at the first call, and again for other loads."""
-    kept = motion.pencil_forms
-    if kept is None or kept.loads is not motion.rod.loads:
-        kept = motion.pencil_forms = PencilForms(motion)
-    return kept
+    """The forms of a system, made at the first call."""
+    if motion.pencil_forms is None:
+        motion.pencil_forms = PencilForms(motion)
+    return motion.pencil_forms
 
 
 def data_of(motion: RodMotion) -> Sources:
@@ -141,14 +138,6 @@ def _whole(assembly: MatrixAssembly) -> sparse.csr_matrix:
 def _matrix(form: Form) -> MatrixAssembly | None:
     form = simplify(form)
     return None if form.empty() else MatrixAssembly(form, "aij")
-
-
-def _inside(motion: RodMotion) -> np.ndarray:
-    """Mask of the owned cells that are pieces of beams."""
-    inside = motion.cells.inside
-    if inside is None:
-        return np.ones(Function(FunctionSpace(motion.mesh, "DG", 0)).dat.data_ro.size, dtype=bool)
-    return inside.dat.data_ro > 0.5
 
 
 @dataclass(frozen=True)
@@ -201,7 +190,7 @@ def pencil(motion: RodMotion, load: float, keep: np.ndarray) -> Pencil:
     every process.
     """
     comm, forms = motion.comm, forms_of(motion)
-    loaded = forms.is_loaded(load)
+    loaded = any(load or not applied.load.scaled for applied in motion.rod.loads)
     lengths, values = _values(forms.lengths), _values(forms.elastic_strain)
     if not loaded:
         _clean(values, lengths, motion)
@@ -220,7 +209,7 @@ def pencil(motion: RodMotion, load: float, keep: np.ndarray) -> Pencil:
         residual = residual + slope.T @ force[forms.used]
         scattered(force, forms.multiplier)
         rest = rest if forms.in_joints is None else rest + _whole(forms.in_joints)
-    _check_equilibrium(motion, residual, parts, (stiffness, lengths))
+    _check_equilibrium(motion, residual, parts, stiffness, lengths)
     rest = rest[keep][:, keep]
     extent = lengths.sum()
     symmetric, change = True, forms.of_loads if loaded else None
@@ -269,8 +258,7 @@ def _clean(strain: np.ndarray, lengths: np.ndarray, motion: RodMotion) -> None:
     strain[:, ~above] = 0.0
 
 
-def _check_equilibrium(motion: RodMotion, residual, parts, cells) -> None:
-    stiffness, lengths = cells
+def _check_equilibrium(motion: RodMotion, residual, parts, stiffness, lengths) -> None:
     forces = sum(np.abs(part).max(initial=0.0) for part in parts)
     position = gathered(motion.comm, motion.position.dat.data_ro.ravel())
     # A solve leaves 1e-12 or so of the forces, or round-off of stiffness times size.

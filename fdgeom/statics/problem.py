@@ -76,6 +76,22 @@ class LoadProgram:
     point: Any = None  # a `TapedPoint`
 
 
+@dataclass(frozen=True)
+class Condition:
+    """Condition for the load along a path, normal·(u - u₀) + slope (λ - λ₀) = size, and a guess."""
+
+    normal: np.ndarray
+    slope: float
+    size: float
+    du: np.ndarray
+    dload: float
+
+    def part(self, fraction: float) -> "Condition":
+        """The condition of a fraction of the way."""
+        size, du, dload = fraction * self.size, fraction * self.du, fraction * self.dload
+        return Condition(self.normal, self.slope, size, du, dload)
+
+
 class EquilibriumProblem:
     """F(g, λ; δ) + B(g)ᵀμ = 0 and Φ(g) = 0, with F = internal work - λ · work of the loads, and the
     conditions Φ, B of the joints, for Newton's method; λ does not scale contact.
@@ -250,14 +266,14 @@ class EquilibriumProblem:
     @cached_property
     def free(self) -> np.ndarray:
         """Mask of all processes' unknowns that are displacements and not held, on every process."""
-        own = self._displacements()
-        own[self.rows] = False
-        return gathered(self.comm, own)
+        return self._not_held(self._displacements())
 
     @cached_property
     def conditions(self) -> np.ndarray:
         """Mask of all processes' unknowns that are multipliers of conditions, on every process."""
-        own = ~self._displacements()
+        return self._not_held(~self._displacements())
+
+    def _not_held(self, own: np.ndarray) -> np.ndarray:
         own[self.rows] = False
         return gathered(self.comm, own)
 
@@ -277,6 +293,11 @@ class EquilibriumProblem:
         values[:, :6] = self.lumped[:, None] / length * weights
         return values.ravel()
 
+    @cached_property
+    def norms(self) -> np.ndarray:
+        """The root of the weight of each free degree of freedom, on every process."""
+        return np.sqrt(gathered(self.comm, self.weights)[self.free])
+
     @property
     def load(self) -> float:
         """The load factor."""
@@ -291,18 +312,14 @@ class EquilibriumProblem:
         """Make the present configuration the reference; returns its x, (1, 1, 1, position, μ),
         whose size SNES's ``stol`` compares with.
         """
-        self._x = self.values()
-        self._increment.dat.data_wo_with_halos[...] = 0.0
-        self._perform("refer", "extrapolate")
-        return self._x.copy()
-
-    def values(self) -> np.ndarray:
-        """The x of the present configuration, (1, 1, 1, position, μ)."""
         values = np.ones((self._size // self._width, self._width))
         values[:, 3:6] = self.pose[0].dat.data_ro
         if self.multiplier is not None:
             values[:, 6:] = self.multiplier.dat.data_ro / self._stiffness
-        return values.ravel()
+        self._x = values.ravel()
+        self._increment.dat.data_wo_with_halos[...] = 0.0
+        self._perform("refer", "extrapolate")
+        return self._x.copy()
 
     def move(self, x: np.ndarray) -> None:
         """Go to the configuration and the multipliers of x."""

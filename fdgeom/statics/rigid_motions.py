@@ -37,13 +37,6 @@ def free_motion(motion: RodMotion) -> str:
     return f"{who} can still {_described(first.toarray().T, size, _pins(motion))}"
 
 
-def is_clamped(motion: RodMotion) -> bool:
-    """Whether each beam has a fully held node, so that no rigid motion is free."""
-    whole = held(motion).reshape(-1, 6).all(axis=1)
-    members = np.unique(gathered(motion.comm, motion.member_of_nodes())[whole])
-    return len(members[members >= 0]) == len(motion.members)
-
-
 def is_singular(motion: RodMotion, stiffness: Callable[[], sparse.csr_matrix]) -> bool:
     """Whether there are free motions that a tangent stiffness of all nodes does not resist either."""
     # The stress may resist them: a hanging chain of hinged bars is held by its tension. The

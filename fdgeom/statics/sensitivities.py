@@ -6,23 +6,24 @@ from dataclasses import dataclass
 
 import numpy as np
 import ufl
-from firedrake import Cofunction, Constant, Function
+from firedrake import Constant, Function, FunctionSpace, assemble, dx
 from pyadjoint import AdjFloat
 from pyadjoint.tape import stop_annotating
 from ufl.algorithms import extract_coefficients
 from ufl.classes import Form
 
-from fdgeom.adjoint import Coefficients, Kept, Replay, Vectors, keys, parts
+from fdgeom.adjoint import Coefficients, Kept, Replay, keys, parts
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.variation import displaced
 from fdgeom.execution import LinearForm
-from fdgeom.forms import simplify, slope_by
+from fdgeom.forms import is_real, simplify, slope_by
 from fdgeom.interrupt import shielded
 from fdgeom.lie import arrays, join, quaternion
-from fdgeom.operations import EssentialValues, Map, Operation, solve_operations
+from fdgeom.operations import ArrayOperation, EssentialValues, Map, Operation, solve_operations
+from fdgeom.statics.pencil import data_of
 from fdgeom.statics.problem import EquilibriumProblem, LoadProgram
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
-from fdgeom.taping import PreparedBlock
+from fdgeom.taping import record
 
 # Of the larger of two eigenvalues: nearer ones are one that is multiple.
 _APART = 1e-6
@@ -210,94 +211,92 @@ def _refuse_moved(motion) -> None:
 
 
 # --- eigenvalues of vibrations --------------------------------------------------------------------
-class EigenvalueSlopes(Replay):
-    """The derivatives of a simple eigenvalue, λ' = φ·(K' - λM')φ with φ·Mφ = 1."""
+class Eigenvalue(ArrayOperation):
+    """A simple eigenvalue of vibrations as an operation on the configuration and the data of a beam,
+    λ' = φ·(K' - λM')φ with φ·Mφ = 1.
+    """
 
-    def __init__(self, motion: RodMotion, load: float) -> None:
-        self._shape = Function(motion.space, name="mode")
-        self._value, self._weight = Constant(0.0), Constant(1.0)
-        work, other = self._works(motion, load)
-        views, g, rod = list(motion.configuration), motion.configuration, motion.rod
-        # All that makes the equilibrium, so that it is one when the eigenvalue is found again.
-        forms = [other, rod.internal_work(g, self._shape), rod.external_work(g, self._shape)]
-        coefficients = Coefficients([], keys(views), motion.clocks, forms)
-        super().__init__(views, coefficients)
-        own = [*self.inputs, *self.fields]
-        total = self._weight * (work - self._value * other)
-        found = [(f, slope_by(total, f)) for f in own]
-        self._slopes = [(f, LinearForm(slope)) for f, slope in found if slope is not None]
-
-    def _works(self, motion: RodMotion, load: float) -> tuple[Form, Form]:
-        """φ·Kφ and φ·Mφ."""
-        phi, rod = self._shape, motion.rod
+    # It is also the system of its block on the tape. `find()` gives λ and φ at the present data, `found`
+    # is that at the data of the call.
+    def __init__(
+        self,
+        motion: RodMotion,
+        load: float,
+        found: tuple[float, np.ndarray],
+        find: Callable[[], tuple[float, np.ndarray]],
+    ) -> None:
+        self._motion, self._find, self._data = motion, find, data_of(motion)
+        self._shape, self._found = Function(motion.space, name="mode"), Constant(0.0)
+        self._value = Function(FunctionSpace(motion.mesh, "R", 0), name="eigenvalue")
+        g, rod, phi = motion.configuration, motion.rod, self._shape
 
         def balance(g) -> Form:
             return rod.internal_work(g, phi) - rod.external_work(g, phi, factor=load)
 
-        return motion.rate(balance, phi), simplify(motion.inertia(phi, phi))
+        inertia = simplify(motion.inertia(phi, phi))
+        total = motion.rate(balance, phi) - self._found * inertia
+        # All that makes the equilibrium, so that it is one when the eigenvalue is found again.
+        forms = [inertia, rod.internal_work(g, phi), rod.external_work(g, phi)]
+        read = Coefficients([], keys([phi]), motion.clocks, forms)
+        super().__init__([*read.functions, *read.fields], [self._value])
+        slopes = [slope_by(total, f) for f in self.reads]
+        self._slopes = [None if slope is None else LinearForm(slope) for slope in slopes]
+        self._set(*found)
 
-    def cotangents(
-        self, value: float, shape: np.ndarray, weight: float, wanted: list[Function]
-    ) -> Vectors:
-        """The derivatives by all inputs, times a weight, from the eigenvalue and its vector."""
-        self._value.assign(value)
-        self._weight.assign(weight)
+    def _set(self, value: float, shape: np.ndarray) -> None:
+        self._found.assign(value)
         self._shape.dat.data_wo[...] = shape
-        found = Vectors()
-        for f, slope in self._slopes:
-            for part, values in zip(parts(f), slope.assemble(), strict=True):
-                found.add(part, values)
-        self.pull(None, None, found, wanted)
-        return found
 
+    def on_tape(self) -> AdjFloat:
+        """The eigenvalue, recorded on the working tape."""
+        record("an eigenvalue of VibrationModes", self.run, lambda: [self], self)
+        mesh = self._value.function_space().mesh()
+        with stop_annotating():
+            length = assemble(Constant(1.0) * dx(domain=mesh))
+        return assemble(self._value / length * dx(domain=mesh))
 
-class EigenvalueBlock(PreparedBlock):
-    """Block of a simple eigenvalue, by the configuration and all Functions of the beam."""
+    # --- as an operation -------------------------------------------------------------------------
+    def run(self) -> None:
+        if self._data.changed():
+            self._set(*self._find())
+            self._data.take()
+        self._value.assign(float(self._found))
 
-    def __init__(self, slopes: EigenvalueSlopes, pair, again) -> None:
-        super().__init__()
-        self._slopes, self._pair, self._again = slopes, pair, again
-        for f in slopes.inputs:
-            self.add_dependency(f, no_duplicates=True)
+    def tangents(self, dots):
+        comm, total = self._value.function_space().comm, 0.0
+        for f, slope, dot in zip(self.reads, self._slopes, dots, strict=True):
+            if slope is not None and dot is not None:
+                pairs = zip(slope.assemble(), parts(dot), strict=True)
+                found = float(sum((v * part.dat.data_ro).sum() for v, part in pairs))
+                # Every rank has the numbers of a Real space.
+                total += found / comm.size if is_real(f) else found
+        return [np.array([comm.allreduce(total)])]
 
-    def __str__(self) -> str:
-        return "an eigenvalue of VibrationModes"
-
-    def value(self) -> AdjFloat:
-        """The eigenvalue, for the tape."""
-        found = AdjFloat(self._pair[0])
-        self.add_output(found.create_block_variable())
-        return found
-
-    def recompute_component(self, inputs, block_variable, idx, prepared):
-        with stop_annotating(), self._slopes.holding(inputs):
-            self._slopes.renew(inputs)
-            self._pair = self._again()
-        return AdjFloat(self._pair[0])
-
-    def _cotangents(self, inputs, wanted, weight: float = 1.0) -> Vectors:
-        with stop_annotating(), self._slopes.holding(inputs):
-            self._slopes.renew(inputs)
-            return self._slopes.cotangents(*self._pair, weight, self._slopes.data(wanted))
-
-    def prepare_evaluate_adj(self, inputs, adj_inputs, relevant_dependencies):
-        wanted = [self._slopes.inputs[k] for k, _ in relevant_dependencies]
-        found = self._cotangents(inputs, wanted, float(adj_inputs[0]))
-        return {
-            k: found.read_all(f, Cofunction(f.function_space().dual()))
-            for (k, _), f in zip(relevant_dependencies, wanted, strict=True)
-        }
-
-    def prepare_evaluate_tlm(self, inputs, tlm_inputs, relevant_outputs):
-        given = [
-            (f, v) for f, v in zip(self._slopes.inputs, tlm_inputs, strict=True) if v is not None
+    def cotangents(self, bars):
+        weight = float(bars[0][0])
+        return [
+            None if slope is None else [weight * v for v in slope.assemble()]
+            for slope in self._slopes
         ]
-        found, total = self._cotangents(inputs, [f for f, _ in given]), 0.0
-        for f, along in given:
-            for part, move in zip(parts(f), parts(along), strict=True):
-                if part in found:
-                    total += float((found.of(part) * move.dat.data_ro).sum())
-        return [AdjFloat(self._slopes.inputs[0].function_space().comm.allreduce(total))]
+
+    def cotangent_rates(self, bars, dots):
+        raise NotImplementedError(
+            "second derivatives of VibrationModes.eigenvalue() are not available: take differences of "
+            "its gradients"
+        )
+
+    # --- as the system of its block --------------------------------------------------------------
+    @property
+    def clocks(self) -> list[Constant]:
+        return self._motion.clocks
+
+    def functions(self) -> dict[str, Function]:
+        """The eigenvalue."""
+        return {"eigenvalue": self._value}
+
+    def remembered(self) -> tuple:
+        """None: nobody sets the eigenvalue."""
+        return ()
 
 
 def refuse_unless_simple(values: np.ndarray, k: int, symmetric: bool, alone: bool) -> None:

@@ -1,17 +1,15 @@
 """Stability of an equilibrium: sign and nearest eigenvalues of its tangent stiffness."""
 
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sparse
 from petsc4py import PETSc
-from scipy.sparse.linalg import SuperLU, splu
+from scipy.sparse.linalg import splu
 
 from fdgeom.errors import SolveFailed
 from fdgeom.statics.linear_algebra import (
     Conditions,
-    gathered,
     is_symmetric,
     nearest,
     nearest_complex,
@@ -20,104 +18,81 @@ from fdgeom.statics.linear_algebra import (
 from fdgeom.statics.problem import EquilibriumProblem
 
 
-class Tangent:
-    """The tangent stiffness K of the free degrees of freedom, whole on every process, with K φ = μ
-    W φ for the weights W of the norm and all φ that joints allow.
+class Stability:
+    """The eigenvalues of K φ = μ W φ for a tangent stiffness K, the weights W of the norm, and all φ of
+    the free degrees of freedom that joints allow.
     """
 
-    def __init__(self, problem: EquilibriumProblem, matrix: PETSc.Mat) -> None:
-        self._comm = problem.comm
-        whole, free = to_scipy(matrix), problem.free
-        self._size = np.sqrt(gathered(problem.comm, problem.weights)[free])
-        root = sparse.diags(1 / self._size)
-        joints = Conditions(whole[problem.conditions][:, free] @ root)
-        #: Takes coordinates in which W is 1 to displacements of the free degrees of freedom.
-        self._root = (root @ joints.basis).tocsr()
-        scaled = self._scaled(whole, free)
-        of_loads = problem.load_tangent()
-        self.symmetric = of_loads is None or is_symmetric(
-            scaled, self._scaled(to_scipy(of_loads), free)
-        )
-        self._matrix = (scaled + scaled.T) / 2 if self.symmetric else scaled
-
-    def _scaled(self, whole: sparse.csr_matrix, free: np.ndarray) -> sparse.csr_matrix:
-        return (self._root.T @ whole[free][:, free] @ self._root).tocsr()
-
-    @cached_property
-    def _factors(self) -> SuperLU:
-        try:
-            # Without exchanges: L D Lᵀ where K is symmetric, whose D has the inertia of K.
-            return splu(
-                self._matrix.tocsc(),
-                permc_spec="MMD_AT_PLUS_A",
-                diag_pivot_thresh=0.0,
-                options={"SymmetricMode": True},
-            )
-        except RuntimeError as error:
-            raise SolveFailed(f"the tangent stiffness is singular: {error}") from error
-
-    @cached_property
-    def negative(self) -> int:
-        """Number of negative pivots of K = L D U, for symmetric K of negative eigenvalues."""
-        # By Sylvester's law of inertia. Where K is unsymmetric, it has the parity of the number of
-        # negative real eigenvalues, by the determinant's sign; it may change by two where none is
-        # zero.
-        factors = self._factors
-        found = int((factors.U.diagonal() < 0).sum())
-        if not np.array_equal(factors.perm_r, factors.perm_c):
-            # A pivot was zero to the last bit, and rows have been exchanged.
-            whole = self._matrix.toarray()
-            if self.symmetric:
-                found = int((np.linalg.eigvalsh(whole) < 0).sum())
-            else:
-                found = int(np.linalg.slogdet(whole).sign < 0)
-        # Round-off may differ between processes.
-        return self._comm.bcast(found)
+    # In coordinates y with φ = R y, where W is 1: `solve(x)` gives (RᵀKR)⁻¹x. `negative` is the number of
+    # negative pivots, for symmetric K of negative eigenvalues.
+    def __init__(
+        self,
+        problem: EquilibriumProblem,
+        root: sparse.spmatrix,
+        solve: Callable[[np.ndarray], np.ndarray],
+        negative: int,
+        *,
+        symmetric: bool = True,
+    ) -> None:
+        self._comm, self._size = problem.comm, problem.norms
+        self._root, self._solve, self._symmetric = root, solve, symmetric
+        self.negative = negative
 
     def nearest(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """The real eigenvalues nearest to zero, and their vectors φ (all free), φ·W φ = 1."""
+        """The real eigenvalues nearest to zero, and their vectors φ, φ·W φ = 1."""
         size = self._root.shape[1]
-        if self.symmetric:
-            values, vectors = nearest(self._factors.solve, size, number, 0.0)
+        if self._symmetric:
+            values, vectors = nearest(self._solve, size, number, 0.0)
         else:
-            values, vectors = nearest_complex(self._factors.solve, size, number + 3, 0.0)
+            values, vectors = nearest_complex(self._solve, size, number + 3, 0.0)
             real = np.flatnonzero(np.abs(values.imag) <= 1e-9 * np.abs(values))
             if not len(real):
                 raise SolveFailed("no real eigenvalue of the tangent stiffness near zero")
             real = real[np.argsort(np.abs(values[real]))][:number]
             values, vectors = values[real].real, vectors[:, real].real
             vectors /= np.linalg.norm(vectors, axis=0)
-        return self._comm.bcast((values, _oriented(self._root @ vectors, self._size)))
+        return self._comm.bcast((values, self._oriented(self._root @ vectors)))
+
+    def _oriented(self, modes: np.ndarray) -> np.ndarray:
+        """Modes with the sign that makes their largest displacement in the norm positive."""
+        largest = np.abs(self._size[:, None] * modes).argmax(axis=0)
+        return modes * np.sign(modes[largest, range(modes.shape[1])])
 
 
-class CompiledStability:
-    """The stability of a symmetric stiffness, as `Tangent`, by the factors of its compiled elimination.
+def stability_of(problem: EquilibriumProblem, matrix: PETSc.Mat) -> Stability:
+    """The stability by the factors of the whole tangent stiffness on every process."""
+    whole, free = to_scipy(matrix), problem.free
+    root = sparse.diags(1 / problem.norms)
+    joints = Conditions(whole[problem.conditions][:, free] @ root)
+    root = (root @ joints.basis).tocsr()
 
-    The signs of the eigenvalues of all eliminated blocks are those of the whole (Sylvester,
-    Haynsworth).
-    """
+    def scaled(whole: sparse.csr_matrix) -> sparse.csr_matrix:
+        return (root.T @ whole[free][:, free] @ root).tocsr()
 
-    def __init__(self, problem: EquilibriumProblem, newton: Any, negative: int) -> None:
-        self._problem, self._newton, self.negative = problem, newton, negative
-
-    def nearest(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """The eigenvalues nearest to zero, and their vectors φ (all free), φ·W φ = 1."""
-        free, weights = self._problem.free, self._problem.weights
-        root = np.sqrt(weights[free])
-
-        def inverse(x: np.ndarray) -> np.ndarray:
-            b = np.zeros(len(weights))
-            b[free] = root * x
-            found = self._newton.by_forces(b)
-            if found is None:
-                raise SolveFailed("the tangent stiffness is singular")
-            return root * found[free]
-
-        values, vectors = nearest(inverse, len(root), number, 0.0)
-        return values, _oriented(vectors / root[:, None], root)
-
-
-def _oriented(modes: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Modes with the sign that makes their largest displacement, times its size, positive."""
-    largest = np.abs(size[:, None] * modes).argmax(axis=0)
-    return modes * np.sign(modes[largest, range(modes.shape[1])])
+    matrix, of_loads = scaled(whole), problem.load_tangent()
+    symmetric = of_loads is None or is_symmetric(matrix, scaled(to_scipy(of_loads)))
+    matrix = (matrix + matrix.T) / 2 if symmetric else matrix
+    try:
+        # Without exchanges: L D Lᵀ where K is symmetric, whose D has the inertia of K.
+        factors = splu(
+            matrix.tocsc(),
+            permc_spec="MMD_AT_PLUS_A",
+            diag_pivot_thresh=0.0,
+            options={"SymmetricMode": True},
+        )
+    except RuntimeError as error:
+        raise SolveFailed(f"the tangent stiffness is singular: {error}") from error
+    # By Sylvester's law of inertia. Where K is unsymmetric, it has the parity of the number of
+    # negative real eigenvalues, by the determinant's sign; it may change by two where none is
+    # zero.
+    negative = int((factors.U.diagonal() < 0).sum())
+    if not np.array_equal(factors.perm_r, factors.perm_c):
+        # A pivot was zero to the last bit, and rows have been exchanged.
+        dense = matrix.toarray()
+        if symmetric:
+            negative = int((np.linalg.eigvalsh(dense) < 0).sum())
+        else:
+            negative = int(np.linalg.slogdet(dense).sign < 0)
+    # Round-off may differ between processes.
+    negative = problem.comm.bcast(negative)
+    return Stability(problem, root, factors.solve, negative, symmetric=symmetric)

@@ -59,7 +59,7 @@ def test_scipy_without_a_tape():
 @pytest.mark.parallel
 def test_an_ensemble(on_ranks):
     """Each rank has springs of its own, and all have one stiffness."""
-    found = on_ranks(ensemble_gradients)
+    found = on_ranks(ensemble_gradients, len(ensemble_gradients.STARTS))
     starts = ensemble_gradients.STARTS
     value = sum(springs.misfit(OTHER, start) for start in starts)
     slopes = sum(springs.slopes(OTHER, start) for start in starts)

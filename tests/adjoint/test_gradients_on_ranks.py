@@ -1,4 +1,4 @@
-"""On two ranks gradients are those on one."""
+"""On several ranks gradients are those on one."""
 
 import numpy as np
 import pytest

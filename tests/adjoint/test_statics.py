@@ -367,6 +367,8 @@ def test_eigenvalue():
     assert along == pytest.approx(expected, abs=1e-6 * size)
     moved = [holding(given[0], here[0]), holding(given[1], 1.0)]
     assert reduced.tlm(moved) == pytest.approx(along, abs=1e-12 * size)
+    with pytest.raises(NotImplementedError, match="^second derivatives of VibrationModes"):
+        reduced.hessian(moved)
 
 
 def test_multiple_eigenvalues_are_refused():

@@ -225,3 +225,15 @@ def test_bracket_steppers_refuse(options, message):
     beam = fg.Beam(uneven_mesh(3), SOFT, **options)
     with pytest.raises(ValueError, match="^" + re.escape(message)):
         fg.SymmetricPoissonIntegrator(beam, 1e-3)
+
+
+@pytest.mark.parametrize("name", ["loads", "section", "law", "damping"])
+def test_what_the_equations_are_made_of_cannot_be_replaced(name):
+    """A stepper or an equilibrium would go on with the former loads."""
+    beam = fg.Beam(uneven_mesh(3), SOFT, left="clamped")
+    beam.loads = (fg.Load(force=FORCE, at="right"),)
+    fg.StaticEquilibrium(beam)
+    with pytest.raises(
+        AttributeError, match=f"^Beam.{name} cannot be replaced, since the equations"
+    ):
+        setattr(beam, name, ())

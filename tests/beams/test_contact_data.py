@@ -171,11 +171,11 @@ if beam.comm.rank == 0:
 
 
 @pytest.mark.parallel
-def test_two_ranks(tmp_path):
+def test_several_ranks(tmp_path, several):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     found = []
-    for ranks in (1, 2):
+    for ranks in (1, several):
         done = run_on(ranks, program, TESTS)
         assert done.returncode == 0, done.stderr[-2000:]
         numbers = done.stdout.replace("[", " ").replace("]", " ").replace(",", " ").split()

@@ -26,10 +26,10 @@ def test_one_rank_fails_all():
 
 
 @pytest.mark.parallel
-def test_on_two_ranks(tmp_path):
+def test_on_several_ranks(tmp_path, several):
     """A rank without cells takes part in sections of Functions and expressions."""
     found = []
-    for ranks in (1, 2):
+    for ranks in (1, several):
         path = tmp_path / f"{ranks}.npy"
         done = run_on(ranks, Path(__file__).with_name("one_cell.py"), path)
         assert not done.returncode, done.stdout + done.stderr

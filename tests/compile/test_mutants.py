@@ -17,7 +17,7 @@ from fdgeom.compile import unit as compiled_lists
 from fdgeom.compile.newton import Iteration
 from fdgeom.errors import SolveFailed
 from fdgeom.operations import Reason
-from fdgeom.statics.compiled import CompiledNewton, CompiledPath
+from fdgeom.statics.compiled import CompiledNewton
 from fdgeom.systems.motion.accelerations import LinearSolve
 
 TESTS = Path(__file__).parents[1]
@@ -33,13 +33,13 @@ LISTS = compiled_lists.Unit, "advance", {
     "gives up": lambda unit, steps, t, dt, **options: (-1, 0, _solve_of(unit)),
     "is idle": lambda unit, steps, t, dt, **options: (0, steps, -1),
 }  # fmt: skip
-EQUILIBRIUM = CompiledNewton, "solve", {
-    "gives up": lambda solve: "a singular matrix",
-    "is idle": lambda solve: None,
+EQUILIBRIUM = CompiledNewton, "_iterate", {
+    "gives up": lambda newton: Reason.SINGULAR,
+    "is idle": lambda newton: Reason.UPDATE,
 }  # fmt: skip
-PATH = CompiledPath, "_iterate", {
-    "gives up": lambda path, *arguments: Reason.SINGULAR,
-    "is idle": lambda path, *arguments: Reason.UPDATE,
+PATH = CompiledNewton, "_iterate_along", {
+    "gives up": lambda newton, *arguments: Reason.SINGULAR,
+    "is idle": lambda newton, *arguments: Reason.UPDATE,
 }  # fmt: skip
 ACCELERATION = LinearSolve, "solve", {
     "gives up": lambda linear: False,

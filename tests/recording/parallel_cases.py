@@ -103,13 +103,13 @@ def write(folder):
 
 
 def resume_all(folder):
-    """Continue what one rank and what two ranks have saved."""
+    """Continue what one rank and what several ranks have saved."""
     for degree in DEGREES:
-        for written in (1, 2):
+        for saved in sorted(folder.glob(f"*/rod{degree}.h5")):
             stepper = rod(degree)
-            resume(stepper, folder / str(written) / f"rod{degree}.h5")
+            resume(stepper, saved)
             stepper.advance(2)
-            dump(stepper, folder / str(written) / f"resumed{degree}_{COMM_WORLD.size}.npz")
+            dump(stepper, saved.with_name(f"resumed{degree}_{COMM_WORLD.size}.npz"))
 
 
 def fail(folder):

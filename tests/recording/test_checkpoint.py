@@ -8,6 +8,7 @@ import h5py
 import numpy as np
 import pytest
 from firedrake import (
+    COMM_WORLD,
     Function,
     FunctionSpace,
     IntervalMesh,
@@ -20,9 +21,10 @@ from firedrake import (
 from firedrake.mesh import plex_from_cell_list
 from recording_fakes import Oscillators, OscillatorStepper, Rod, RodStepper, state_of
 
+import fdgeom as fg
 from fdgeom.errors import StepFailed
 from fdgeom.recording import Checkpoint, resume, run, save
-from fdgeom.recording.transfer import Transfer, midpoints_of
+from fdgeom.recording.transfer import Transfer, places_of
 
 
 def assert_equal_states(one, two):
@@ -69,12 +71,35 @@ def test_a_mesh_with_another_numbering_gets_the_same_values(tmp_path):
     one, two = RodStepper(Rod(mesh=there, degree=3)), RodStepper(Rod(mesh=here, degree=3))
     one.advance(2)
     save(one, tmp_path / "a.h5")
-    transfer = Transfer(midpoints_of(there), here)
+    transfer = Transfer(places_of(there), here)
     assert not transfer.same  # else this tests nothing
     two.advance(1)
     resume(two, tmp_path / "a.h5")
     for name, f in one.system.functions().items():
         assert np.array_equal(along(f), along(two.system.functions()[name])), name
+
+
+def test_cells_at_one_place_are_not_mixed_up():
+    """In another order nobody can tell the two bars of a cross from one another."""
+    corners = np.array([[-1.0, -1], [1, 1], [-1, 1], [1, -1], [3, 1]])
+    bars = np.array([[0, 1], [2, 3], [1, 4]])
+    there, here = (
+        Mesh(plex_from_cell_list(1, order, corners, COMM_WORLD), dim=2, reorder=False)
+        for order in (bars, bars[::-1])
+    )
+    assert Transfer(places_of(there), there).same
+    with pytest.raises(ValueError, match="several share a place"):
+        Transfer(places_of(there), here)
+
+
+def test_cells_of_joints_have_places_of_their_own():
+    """The midpoint of a cell between two beams may lie in the middle of a cell of a third one."""
+    section = fg.Section.rectangle(0.1, 0.1, density=1, youngs_modulus=1e3, poisson_ratio=0.3)
+    beams = [fg.Beam(IntervalMesh(2, 1.0), section) for _ in range(4)]
+    joints = [fg.Spherical(beams[0].left, beam.left) for beam in beams[1:]]
+    places = places_of(fg.Assembly(beams, joints).mesh)
+    assert len(np.unique(places[:, 0])) < len(places) == 11
+    assert len(np.unique(places, axis=0)) == 11
 
 
 def along(f):

@@ -20,10 +20,10 @@ def stepper():
 
 
 @pytest.mark.parallel
-def test_resumed_on_two_ranks(tmp_path):
+def test_resumed_on_several_ranks(tmp_path, several):
     from ranks import run_on  # the script on the ranks has no such module
 
-    done = run_on(2, Path(__file__), tmp_path, timeout=300)
+    done = run_on(several, Path(__file__), tmp_path, timeout=300)
     assert not done.returncode, done.stdout + done.stderr
 
 

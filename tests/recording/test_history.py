@@ -50,6 +50,37 @@ def test_samples_have_one_shape(history):
     assert np.array_equal(made["spin"], np.arange(3.0)[:, None, None] * np.eye(3))
 
 
+class Restless:
+    """A monitor whose names come in another order at each sample, or change."""
+
+    def __init__(self, change=False):
+        self.change = change
+
+    def bind(self, system):
+        self.count = 0
+
+    def sample(self):
+        self.count += 1
+        values = {"first": 1.0, "second": 2.0}
+        if self.change and self.count > 2:
+            values = {"first": 1.0, "third": 3.0}
+        return dict(sorted(values.items(), reverse=self.count % 2 == 0))
+
+
+def test_values_belong_to_their_names_in_any_order(tmp_path):
+    stepper = OscillatorStepper(Oscillators())
+    recorded = run(stepper, steps=3, monitors=Restless(), csv=tmp_path / "a.csv")
+    for found in (recorded, History.from_csv(tmp_path / "a.csv")):
+        assert found["first"].tolist() == [1.0] * 4
+        assert found["second"].tolist() == [2.0] * 4
+    made = History()
+    made.append(0.0, 0, {"first": 1.0, "second": 2.0})
+    made.append(1.0, 1, {"second": 2.0, "first": 1.0})
+    assert made["first"].tolist() == [1.0, 1.0]
+    with pytest.raises(ValueError, match=r"monitors record the names .*third.*, at first .*second"):
+        run(stepper, steps=3, monitors=Restless(change=True), keep=0)
+
+
 def test_repr_tells_the_names_and_the_span(history):
     text = repr(history)
     assert "5 samples" in text

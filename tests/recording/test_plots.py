@@ -149,6 +149,8 @@ def test_what_is_missing_is_named(recorded, monkeypatch):
         plot_momentum(history, names=["mass"])
     with pytest.raises(ValueError, match="empty"):
         plot_shapes(Snapshots())
+    with pytest.raises(ValueError, match=r"^snapshots is empty: give it to run"):
+        Snapshots().save("shapes.npz")
     with pytest.raises(TypeError, match="output_coordinates"):
         run(OscillatorStepper(Oscillators()), steps=1, output=Snapshots())
     real = builtins.__import__

@@ -63,6 +63,20 @@ def test_vtk_draws_the_parabola_of_a_quadratic_cell(tmp_path):
             assert ends == pytest.approx([i, i + 1], abs=1e-14)
 
 
+def test_a_frame_has_what_is_brought_up_to_date_for_it(tmp_path):
+    """A curve that `refresh_output` moves is drawn where it then is."""
+
+    class Late(Rod):
+        def refresh_output(self):
+            self.position.dat.data[:] += 1.0
+
+    rod = Late(cells=2)
+    run(RodStepper(rod), steps=1, output=VTKOutput(tmp_path / "rod.pvd"))
+    points, _, cells = read_vtu(tmp_path / "rod" / "rod_1.vtu")
+    drawn = rod.position.dat.data_ro[rod.position.cell_node_map().values]
+    assert np.allclose(points[cells], drawn, rtol=0, atol=1e-14)
+
+
 def test_own_mesh_chosen_fields_and_a_closed_ring(tmp_path):
     system = Oscillators(cells=3)
     run(

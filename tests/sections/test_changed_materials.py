@@ -184,7 +184,36 @@ def test_stations(section, changes):
     changes()
     refused(lambda: stepper.advance(1))
     refused(lambda: twisted(along))
+    refused(lambda: twisted(along.at(0.5)))
     refused(lambda: fg.Section.along(stations))
+
+
+def test_a_mesh_that_moves():
+    """Its stress would be that of neither mesh; beams of the former matrices can be made."""
+    mesh = rectangle(0.6, 0.5, 2)
+    section = fg.Section.from_mesh(mesh, fg.Isotropic(2.6, 0.3, 1.5))
+    mesh.coordinates.assign(2 * mesh.coordinates)
+    twisted(section)
+    for call in (
+        lambda: section.recover([0, 0, 0, 1, 0, 0]),
+        lambda: section.derivative("youngs_modulus"),
+        lambda: section.gradient(np.eye(6), [("youngs_modulus", None)]),
+    ):
+        with pytest.raises(ValueError, match="^the mesh's coordinates of a drawn section have"):
+            call()
+
+
+def test_matrices_and_materials_cannot_be_replaced():
+    """Compliances and beams that were made before would not follow."""
+    section = fg.Section.circle(0.3, **STEEL)
+    along = fg.Section.along([(0.0, section), (1.0, section)])
+    for matrix in (section.stiffness, section.inertia, along.stiffness.matrices):
+        with pytest.raises(ValueError, match="read-only"):
+            matrix *= 2.0
+    steel = fg.Isotropic(2.6, 0.3, 1.5)
+    drawn = fg.Section.from_mesh(rectangle(0.6, 0.5, 2), steel)
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        drawn.materials[None] = fg.Isotropic(5.2, 0.3, 1.5)
 
 
 @pytest.mark.parametrize("on_tape", [True, False])

@@ -1,4 +1,4 @@
-"""Two ranks give what one gives."""
+"""Several ranks give what one gives."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from sections import parallel_sections
 pytestmark = pytest.mark.parallel
 
 
-def test_two_ranks_equal_one(on_ranks):
+def test_ranks_equal_one(on_ranks):
     expected, found = parallel_sections.results(), on_ranks(parallel_sections)
     for name, value in expected.items():
         scale = np.abs(value).max()

@@ -66,6 +66,8 @@ def test_plies_are_laid():
     assert [plies[box.tags["top", k]].angle for k in (0, 1)] == [0.1, 0.1]
     assert plies[box.tags["left", 0]].along is box.tangent
     assert box.lay(BECAS)[1].angle == 0.0
+    angle = Constant(0.3)
+    assert {ply.angle for ply in box.lay((BECAS, angle)).values()} == {angle}
     for given, walls, message in (
         (STEEL, {"roof": STEEL}, "no wall is called 'roof'; there are bottom, right"),
         ([STEEL], {}, "plies: there are 2 layers, not 1"),

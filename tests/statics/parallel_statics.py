@@ -45,10 +45,12 @@ def joined() -> dict:
     beam = cantilever(12, 2.0, EA=1e3, law=Stiffening())
     fg.StaticEquilibrium(beam).solve(steps=2)
     out["stiffening"] = gathered(beam.position)
-    beam.loads = (Wind(),)
-    stepper = fg.GeneralizedAlpha(beam, 0.01, fg.hamel_alpha(0.8))
+    blown = fg.Beam(beam.mesh, beam.section, left="clamped", law=Stiffening(), loads=Wind())
+    blown.position.assign(beam.position)
+    blown.orientation.assign(beam.orientation)
+    stepper = fg.GeneralizedAlpha(blown, 0.01, fg.hamel_alpha(0.8))
     stepper.advance(5)
-    out["in the wind"] = gathered(beam.position)
+    out["in the wind"] = gathered(blown.position)
     out["in the wind, energy"] = stepper.system.energy()
     return out
 
@@ -93,7 +95,6 @@ def everything() -> dict:
     statics.solve(time=1.0, steps=10)
     out["given"] = gathered(beam.position)
     # A load that is too much for one step must fail on all ranks, and leave all as it was.
-    beam.loads = ()
     strict = fg.StaticEquilibrium(beam, solver_parameters={"snes_max_it": 1})
     try:
         strict.solve(time=0.1)

@@ -11,7 +11,7 @@ from ways import check_way
 
 import fdgeom as fg
 from fdgeom.operations import Reason
-from fdgeom.statics.compiled import CompiledNewton, CompiledPath
+from fdgeom.statics.compiled import CompiledNewton
 
 
 class Stiffening(fg.SectionLaw):
@@ -240,11 +240,11 @@ def test_equilibria_that_must_be_compiled_do_not_fall_back(monkeypatch):
 
 def test_a_path_that_falls_back_is_counted(monkeypatch):
     """Both the direction along the path and the iteration with its condition."""
-    monkeypatch.setattr(CompiledPath, "_iterate", unfinished)
+    monkeypatch.setattr(CompiledNewton, "_iterate_along", unfinished)
     statics = fg.StaticEquilibrium(cantilever(10, 5.0))
     with pytest.warns(UserWarning, match="an equilibrium went through PETSc SNES"):
         statics.follow(0.1)
     assert set(statics.fallbacks) == {"a singular matrix"}
-    monkeypatch.setattr(CompiledNewton, "stand", lambda newton: None)
+    monkeypatch.setattr(CompiledNewton, "direction", lambda *arguments: None)
     statics.follow(0.1)
     assert set(statics.fallbacks) == {"a singular matrix", "a singular matrix on the path"}

@@ -494,6 +494,48 @@ def test_failure_keeps_the_state():
         assert np.array_equal(along(beam.orientation), before[1])
 
 
+@pytest.mark.parametrize("compiled", [True, False])
+def test_an_interrupted_step_keeps_the_state(compiled, monkeypatch):
+    beam = cantilever(8, 1.0)
+    statics = fg.StaticEquilibrium(beam, compiled=compiled)
+    statics.solve(0.5)
+    before = along(beam.position)
+
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(statics._motion, "check_turned", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        statics.solve(8.0, time=1.0)
+    assert (statics.load, float(beam.time)) == (0.5, 0.0)
+    assert np.array_equal(along(beam.position), before)
+
+
+@pytest.mark.parametrize("name", ["residual", "tangent"])
+def test_solves_after_an_interrupted_one(name, monkeypatch):
+    """An exception leaves vectors of PETSc locked: the next solve takes other ones."""
+    beam = cantilever(8, 1.0, EA=1e3)
+    statics = fg.StaticEquilibrium(beam, compiled=False)
+    for go in (lambda: statics.solve(0.5), lambda: statics.follow(0.01)):
+        go()
+        before, calls, load = along(beam.position), [], statics.load
+        with monkeypatch.context() as changed:
+            usual = getattr(statics._problem, name)
+
+            def interrupted(*arguments, usual=usual, calls=calls):
+                calls.append(arguments)
+                if len(calls) == 3:
+                    raise KeyboardInterrupt
+                return usual(*arguments)
+
+            changed.setattr(statics._problem, name, interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                statics.solve(2.0) if load == 0.5 else go()
+        assert statics.load == load
+        assert np.array_equal(along(beam.position), before)
+        go()
+
+
 def test_options():
     beam = cantilever(8, 1.0)
     monitored = fg.StaticEquilibrium(

@@ -1,4 +1,4 @@
-"""On two ranks statics and modes are what they are on one."""
+"""On several ranks statics and modes are what they are on one."""
 
 import numpy as np
 import pytest

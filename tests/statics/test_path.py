@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from firedrake import IntervalMesh
+from firedrake import IntervalMesh, as_vector
 from scipy.optimize import brentq
 from scipy.special import ellipk
 from statics.rod_cases import cantilever, section, tip
@@ -142,6 +142,27 @@ def test_bound_of_the_load():
     assert loads == pytest.approx([0, 0.1, 0.2, 0.3], rel=1e-12)
     statics.follow(1e-3, load_step=0.1)
     assert 0 < statics.load - loads[-1] < 0.1
+
+
+def test_a_branch_is_at_the_time_of_its_point():
+    """The load doubles in time: the branch leaves at the load at which it was found."""
+    load = fg.Load(force=lambda t: as_vector([-(1 + t), 0, 0]), at="right")
+    beam = column(8, loads=load)
+    statics = fg.StaticEquilibrium(beam)
+    statics.follow(0.05)
+    (point,) = statics.points
+    statics.solve(0.0, time=1.0)
+    assert statics.switch(0.01) == pytest.approx(point.load, rel=1e-3)
+    assert float(beam.time) == point.time == 0.0
+    assert tip(beam)[0] == pytest.approx(point.position.dat.data_ro[-1], abs=0.05)
+
+
+def test_points_of_other_beams_are_refused():
+    statics = fg.StaticEquilibrium(column(8))
+    statics.follow(0.05)
+    other = fg.StaticEquilibrium(column(8))
+    with pytest.raises(ValueError, match="^point must be a bifurcation of this path"):
+        other.switch(0.01, point=statics.points[0])
 
 
 @pytest.mark.parametrize(

@@ -447,9 +447,9 @@ def test_forces_in_time():
         GA(pushed, 0.1, halvings=2, compiled=True)
 
 
-# --- two ranks -----------------------------------------------------------------------------------
+# --- several ranks -------------------------------------------------------------------------------
 @pytest.mark.parallel
-def test_two_ranks(on_ranks):
+def test_several_ranks(on_ranks):
     """One top, so that a rank holds nothing, and seven: as on one rank."""
     serial = parallel_bodies.everything()
     results = on_ranks(parallel_bodies)

@@ -5,6 +5,7 @@ import sys
 import numpy as np
 from firedrake import (
     COMM_WORLD,
+    Constant,
     Function,
     FunctionSpace,
     RectangleMesh,
@@ -29,7 +30,8 @@ import fdgeom as fg
 
 def everything():
     """Gradients of a beam, of a chain, of joined beams and by a section: local, coupled, on the tape."""
-    return local() | in_the_plane() | _implicit() | _joined() | _drawn() | _by_a_number()
+    found = local() | in_the_plane() | _implicit() | _joined() | _drawn() | _by_a_number()
+    return found | of_an_eigenvalue()
 
 
 def _by_a_number():
@@ -44,6 +46,23 @@ def _by_a_number():
         value, (bar,) = fg.gradient(stepper, 2, beam.position[2] * dx, [force])
         out[f"by a number, {compiled}"] = np.array([value, float(bar.dat.data_ro[0])])
     return out
+
+
+def of_an_eigenvalue():
+    """Of vibrations, by a factor of the stiffness that is a number of a Real space."""
+    mesh = uneven_mesh(8)
+    factor = Function(FunctionSpace(mesh, "R", 0)).assign(1.0)
+    stiffness = factor * Constant(np.diag([9.0, 2.0, 3.0, 90.0, 80.0, 80.0]))
+    beam = fg.Beam(mesh, fg.Section(stiffness, np.eye(6)), left="clamped")
+    continue_annotation()
+    start = Function(factor.function_space()).assign(1.3)
+    factor.assign(start)
+    value = fg.VibrationModes(beam, 3).eigenvalue(0)
+    pause_annotation()
+    reduced = ReducedFunctional(value, Control(start))
+    slope = float(reduced.derivative().dat.data_ro[0])
+    tangent = reduced.tlm(Function(start.function_space()).assign(1.0))
+    return {"eigenvalue": np.array([value / 1.3, slope, tangent])}
 
 
 def local():

@@ -121,7 +121,7 @@ def test_options_of_the_saddle_point():
 
 
 @pytest.mark.parallel
-def test_two_ranks(on_ranks):
+def test_several_ranks(on_ranks):
     serial = parallel_chain.everything()
     results = on_ranks(parallel_chain)
     assert set(results.files) == set(serial)

@@ -1,4 +1,4 @@
-"""Second-order systems on meshes: orders in time, given motion, two ranks."""
+"""Second-order systems on meshes: orders in time, given motion, several ranks."""
 
 import numpy as np
 import pytest
@@ -66,7 +66,7 @@ def serial():
 
 
 @pytest.mark.parallel
-def test_same_on_two_ranks(serial, on_ranks):
+def test_same_on_several_ranks(serial, on_ranks):
     results = on_ranks(parallel_elastodynamics)
     assert set(results.files) == set(serial)
     for name, expected in serial.items():

@@ -1,4 +1,4 @@
-"""Beams with joints: the flexible double pendulum, its rigid limit, a closed loop, two ranks."""
+"""Beams with joints: the flexible double pendulum, its rigid limit, a closed loop, several ranks."""
 
 import itertools
 from pathlib import Path
@@ -166,10 +166,10 @@ def test_four_bar():
 
 
 @pytest.mark.parallel
-def test_two_ranks(on_ranks):
-    """The same run on one rank and on two."""
+def test_several_ranks(on_ranks, several):
+    """The same run on one rank and on several."""
     script = Path(__file__).with_name("parallel_joined.py")
-    found = [on_ranks(script, ranks) for ranks in (1, 2)]
+    found = [on_ranks(script, ranks) for ranks in (1, several)]
     for name in found[0]:
         # Another factorisation, whose rounding the swing of half a second magnifies.
         allowed = 1e-10 * max(1.0, np.abs(found[0][name]).max())

@@ -1,4 +1,4 @@
-"""On two ranks one case of each family does what it does on one: the quick part of the parallel tests."""
+"""On several ranks one case of each family does what it does on one: the quick part of the parallel tests."""
 
 import pytest
 from verification import parallel_families

@@ -1,4 +1,4 @@
-"""On two ranks the integrators on the group do what they do on one."""
+"""On several ranks the integrators on the group do what they do on one."""
 
 import pytest
 from verification import parallel_rods

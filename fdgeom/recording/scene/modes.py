@@ -6,13 +6,11 @@ from fdgeom.lie.arrays import quaternion
 from fdgeom.recording.snapshots import Snapshots
 from fdgeom.statics.modes import VibrationModes
 
-from .picture import Case
-
 #: Shapes in a period, and the largest displacement as a part of the scene.
 _FRAMES, _LARGEST = 24, 0.1
 
 
-def shapes_of(modes: VibrationModes, time: str | None) -> tuple[Snapshots, list[Case]]:
+def shapes_of(modes: VibrationModes, time: str | None) -> tuple[Snapshots, list[dict]]:
     """All modes one after the other, and where each begins and ends; ``time``: the unit of time."""
     found = Snapshots()
     found.take(modes.beam, 0.0)
@@ -38,7 +36,8 @@ def shapes_of(modes: VibrationModes, time: str | None) -> tuple[Snapshots, list[
             found.positions.append(position + part * shift)
             found.orientations.append(quaternion.product(orientation, quaternion.exp(part * turn)))
         found.forces += forces
-        cases.append(Case(_name(k, complex(value), time), first, len(found.times) - 1))
+        name = _name(k, complex(value), time)
+        cases.append({"name": name, "first": first, "last": len(found.times) - 1})
     return found, cases
 
 

@@ -1,7 +1,6 @@
 """The k3d plot of a scene: rods, supports, joints, bodies, loads, ground and camera."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 
@@ -24,25 +23,17 @@ _TRACES = 9
 _PLAIN, _FAINT = 0x4F86C6, 0x8E96A0
 
 
-@dataclass(frozen=True)
-class Case:
-    """Shapes that are played by themselves, such as a mode: a name, the first and the last of them."""
-
-    name: str
-    first: int
-    last: int
-
-
 def picture(
     shapes: Snapshots,
     outlines: list[np.ndarray],
     words: Mapping[str, str],
     units: Mapping[str, str],
-    cases: list[Case] = (),
+    cases: Sequence[dict[str, str | int]] = (),
 ):
     """The plot; its ``custom_data`` tells the controls what is in it.
 
-    ``words`` are the title, the name of the parameter and its unit.
+    ``words`` are the title, the name of the parameter and its unit. A case is a part of the shapes
+    that is played by itself, such as a mode: a name, the first and the last shape.
     """
     import k3d
 
@@ -122,7 +113,7 @@ def picture(
     plot.custom_data = dict(words) | {
         "times": [float(shapes.times[k]) for k in chosen],
         "fields": [about for about, _ in fields],
-        "cases": [asdict(case) for case in cases],
+        "cases": list(cases),
         "rods": mesh.id,
         "traces": trace.id if trace else None,
         "plain": _PLAIN,

@@ -9,14 +9,14 @@ import numpy as np
 
 from fdgeom.files import as_path, writing
 from fdgeom.messages import format_value
-from fdgeom.recording.snapshots import Snapshots
+from fdgeom.recording.snapshots import Snapshots, holds_shapes
 from fdgeom.recording.units import FIELDS, check_units
 from fdgeom.sections.outline import ellipse, rectangle
 from fdgeom.statics.modes import VibrationModes
 from fdgeom.validation import choice, instance, text
 
 from .modes import shapes_of
-from .picture import Case, picture
+from .picture import picture
 
 _HERE = Path(__file__).parent
 _OUTLINES = {"rectangle": rectangle, "ellipse": lambda a, b: ellipse(a / 2, b / 2)}
@@ -102,12 +102,10 @@ def save_scene(
     sides = None if thickness is None else _sides(thickness)
     names = shapes.fields if isinstance(shapes, Snapshots) else ()
     units = check_units(units, names) | (FIELDS if units == "SI" else {})
-    cases: list[Case] = []
+    cases: list[dict] = []
     if isinstance(shapes, VibrationModes):
         shapes, cases = shapes_of(shapes, units.get("time"))
-    if not len(shapes):
-        raise ValueError("shapes is empty: give it to run(..., output=shapes) first")
-    if not shapes.positions:
+    if not holds_shapes("shapes", shapes):
         return None
     unit = units.get("time", "") if parameter == "t" else ""
     words = {"title": title or path.stem, "parameter": parameter, "unit": unit}

@@ -109,7 +109,7 @@ REFUSALS = [
         "g",
         lambda: fg.lie.arrays.se3.pose_compose(np.ones(7), np.ones(7)),
         TypeError,
-        "g must be a pair (positions, unit quaternions)",
+        "g must be a pair (position, unit quaternion)",
     ),
     (
         "retraction",
