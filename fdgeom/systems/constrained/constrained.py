@@ -23,6 +23,7 @@ from fdgeom.forms import (
     check_depends,
     checked_form,
     copy_into,
+    derivative_along,
     is_zero,
     simplify,
     with_fixed_quadrature,
@@ -208,8 +209,8 @@ class ConstrainedSystem(MechanicalSystem):
             self.pairing(force, w)
             + self.potential_derivative(w)
             - self.constraint.slope(multiplier, w)
-            + derivative(rate, self.q, self.velocity())
-            + derivative(rate, self.p, force)
+            + derivative_along(rate, self.q, self.velocity())
+            + derivative_along(rate, self.p, force)
         )
         return saddle_solver(residual, unknown, essential=self.fixed, name="the multiplier")
 

@@ -6,11 +6,18 @@ from typing import Any
 
 import numpy as np
 import ufl
-from firedrake import Constant, Function, derivative, dx
+from firedrake import Constant, Function, dx
 from ufl.algorithms import replace
 from ufl.classes import Expr, Form
 
-from fdgeom.forms import check_arguments, checked_form, depends_on, shaped_space, simplify
+from fdgeom.forms import (
+    check_arguments,
+    checked_form,
+    depends_on,
+    derivative_along,
+    shaped_space,
+    simplify,
+)
 from fdgeom.lie import halves, join, quaternion
 from fdgeom.lie.groups import SO3, Group, R3xSO3
 from fdgeom.messages import is_function, reported_as
@@ -164,7 +171,7 @@ class RigidBodies(Motion):
         form, slope = f(self.configuration), Form([])
         rates = self.group.rate(self.configuration, direction)
         for part, rate in zip(self.configuration, rates, strict=True):
-            slope += derivative(form, part, rate)
+            slope += derivative_along(form, part, rate)
         return simplify(slope)
 
     def _body_momentum(self, v: Expr) -> Expr:
