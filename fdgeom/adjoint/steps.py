@@ -75,7 +75,7 @@ class StepReplay(Replay):
             Coefficients([*operations, *self._finish], own, system.clocks),
         )
         #: All functions that the steps change and read again.
-        self._moving = [*self.state, *self._carried]
+        self._moving = each_part([*self.state, *self._carried])
         #: A cache of functionals and their derivatives.
         self.kept: dict[tuple, tuple] = {}
         #: Why derivatives are taken operation by operation; None if compiled code computes them.
@@ -301,7 +301,7 @@ class StepReplay(Replay):
         before, clock = Kept(self._changed(start, None)), stepper.clock
         remembered = [snapshot.values() for snapshot in snapshots]
         self._open()
-        unset = Kept(each_part(self._moving))
+        unset = Kept(self._moving)
         before.restore()
         stepper.clock = clock
         start.executor.step(0.0, 0.0)
@@ -344,8 +344,8 @@ class StepReplay(Replay):
         self.why_not_compiled = stepper.why_not_compiled
         if compiled is None:
             return None
-        after = keys(f for op in self._finish for f in op.writes)
-        if running is not None and keys(running.coefficients()) & after:
+        after = [f for op in self._finish for f in op.writes]
+        if running is not None and keys(running.coefficients()) & keys(after):
             self.why_not_compiled = (
                 "the running functional reads fields that are made after the steps"
             )

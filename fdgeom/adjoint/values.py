@@ -22,7 +22,7 @@ def cotangent_of(function: Function) -> Cofunction:
 
 def keys(functions: Iterable[Function]) -> set[int]:
     """The keys of all parts of functions."""
-    return {key(part) for f in functions for part in parts(f)}
+    return {id(dat) for f in functions for dat in f.dat}
 
 
 class Vectors:
@@ -80,21 +80,21 @@ class Kept:
     """Copies of the values of some Functions, ghosts included, that can be restored."""
 
     def __init__(self, functions: Sequence[Function]) -> None:
-        self._parts = [part for f in functions for part in parts(f)]
-        self._values = [np.array(values) for values in _all(self._parts)]
+        self._dats = [dat for f in functions for dat in f.dat]
+        self._values = [np.array(dat.data_ro_with_halos) for dat in self._dats]
 
     def restore(self) -> None:
         """Copy the values back."""
-        self._put(self._parts)
+        self._put(self._dats)
 
     def copied_to(self, function: Function) -> Function:
         """Copy the values of one Function to another one of its space, and return that."""
-        self._put(parts(function))
+        self._put(function.dat)
         return function
 
-    def _put(self, targets: Sequence[Function]) -> None:
-        for part, values in zip(targets, self._values, strict=True):
-            part.dat.data_wo_with_halos[...] = values
+    def _put(self, targets: Iterable) -> None:
+        for dat, values in zip(targets, self._values, strict=True):
+            dat.data_wo_with_halos[...] = values
 
     def differs(self) -> bool:
         """Whether a present value on this rank is not the saved one, bit by bit."""
@@ -106,14 +106,9 @@ class Kept:
 
     def pairs(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Pairs of the present and the saved values."""
-        return zip(_all(self._parts), self._values, strict=True)
+        return zip((dat.data_ro_with_halos for dat in self._dats), self._values, strict=True)
 
     @property
     def nbytes(self) -> int:
         """The number of bytes of the values."""
         return sum(values.nbytes for values in self._values)
-
-
-def _all(wanted: Iterable[Function]) -> Iterator[np.ndarray]:
-    for part in wanted:
-        yield part.dat.data_ro_with_halos
