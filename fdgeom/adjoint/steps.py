@@ -429,10 +429,7 @@ def _largest_change(before: Kept, dt: float, comm) -> tuple[float, float]:
     """The largest change of Functions, and the change that round-off may cause."""
     # Round-off is that of the solves, or, for accelerations at rest, what moves nothing in a step.
     found = [
-        (
-            np.abs(now - was).max(initial=0.0),
-            max(np.abs(now).max(initial=0.0), np.abs(was).max(initial=0.0)),
-        )
+        (np.abs(now - was).max(initial=0.0), np.abs(now).max(initial=0.0))
         for now, was in before.pairs()
     ]
     gaps, sizes = (np.array(x, dtype=float) for x in zip(*found, strict=True))
