@@ -108,19 +108,16 @@ def _joints(assembly: Assembly) -> list[Mark]:
     found = []
     joints = () if assembly.joints is None else assembly.joints.joints
     for joint in joints:
-        node = assembly.network.node(joint.second if _grounded(joint.first) else joint.first)
+        on_ground = [isinstance(place, Ground) for place in (joint.first, joint.second)]
+        node = assembly.network.node(joint.second if on_ground[0] else joint.first)
         axis = np.zeros(3)
         if joint.axis is not None:
             axis = assembly.joints.rotations[node].T @ joint.axis
         kind = next((k for k, of in _JOINTS.items() if isinstance(joint, of)), "joint")
         found.append(Mark(kind, node, tuple(axis.tolist())))
-        if _grounded(joint.first) or _grounded(joint.second):
+        if any(on_ground):
             found.append(Mark("ground", node))
     return found
-
-
-def _grounded(place: Place | Ground) -> bool:
-    return isinstance(place, Ground)
 
 
 def _body(assembly: Assembly, body) -> Mark:

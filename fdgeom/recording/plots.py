@@ -239,10 +239,6 @@ def animate(
     if curves is None:
         return
     pyplot = _pyplot()
-    try:
-        import PIL  # noqa: F401
-    except ImportError as exc:
-        raise ImportError('animate needs Pillow: pip install "fdgeom[plots]"') from exc
     from matplotlib.animation import PillowWriter
 
     figure = pyplot.figure(figsize=(6, 5), dpi=dpi, layout="constrained")

@@ -17,7 +17,7 @@ from fdgeom.sections.outline import of_section as outline_of
 from fdgeom.sections.outline import rectangle
 from fdgeom.validation import whole
 
-from .interpolated import Interpolated
+from .interpolated import Interpolated, chosen
 from .marks import Arrows, Mark, Obstacles, check_index, gravity_of, marks_of
 
 
@@ -120,11 +120,11 @@ class Snapshots(Described):
         self._arrows, self._obstacles = Arrows(beams), Obstacles(system)
         self.marks, self.loaded = marks_of(system), self._arrows.nodes
         self.gravity = gravity_of(system)
-        self._interpolated = self._chosen(system, element) if self.fields else {}
+        self._interpolated = self._norms(system, element) if self.fields else {}
         self._system = system
 
-    def _chosen(self, system, element) -> dict[str, Interpolated]:
-        """The fields, with a value between two nodes each."""
+    def _norms(self, system, element) -> dict[str, Interpolated]:
+        """The norms of the fields, a value between two nodes each."""
         known = system.output_fields()
         energy = system.strain_energy_density()
         if energy is not None:
@@ -134,10 +134,7 @@ class Snapshots(Described):
         )
         self._segments, _ = _sorted(system.mesh, segments, system.output_cells())
         found = {}
-        for name in self.fields:
-            if name not in known:
-                raise ValueError(f"fields: unknown '{name}'; known are {', '.join(known)}")
-            value = known[name]
+        for name, value in chosen(self.fields, known).items():
             length = ufl.sqrt(ufl.dot(value, value)) if value.ufl_shape else value
             found[name] = Interpolated(length, segments, system.mesh)
         return found

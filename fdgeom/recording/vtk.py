@@ -17,7 +17,7 @@ from fdgeom.files import as_path, on_root, writable
 from fdgeom.messages import Described
 from fdgeom.validation import whole
 
-from .interpolated import Interpolated, common_element
+from .interpolated import Interpolated, chosen, common_element
 
 
 class VTKOutput(Described):
@@ -100,7 +100,8 @@ class VTKOutput(Described):
         if self.solid:
             self._draw_solid(system)
         else:
-            self._draw(system, self._chosen(system.output_fields()))
+            fields = chosen(self.fields, system.output_fields())
+            self._draw(system, {k: v for n, f in fields.items() for k, v in _parts(n, f).items()})
         if self.append:
             on_root(
                 comm, lambda: _forget(self.path, stepper.t), ValueError, f"path = '{self.path}'"
@@ -147,16 +148,6 @@ class VTKOutput(Described):
 
     def close(self) -> None:
         """Do nothing: the series is complete after each frame."""
-
-    def _chosen(self, known: dict) -> dict:
-        if self.fields is None:
-            chosen = known
-        else:
-            unknown = [name for name in self.fields if name not in known]
-            if unknown:
-                raise ValueError(f"fields: unknown '{unknown[0]}'; known are {', '.join(known)}")
-            chosen = {name: known[name] for name in self.fields}
-        return {part: f for name, g in chosen.items() for part, f in _parts(name, g).items()}
 
     def _interpolated(self, expression, scalar_element) -> Function:
         """A Function on the system's mesh, interpolated from `expression` at each frame."""
