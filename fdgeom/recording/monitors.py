@@ -302,7 +302,6 @@ class Monitors:
             monitor.bind(system)
         #: The monitors that follow every step.
         self.stepwise = [m for m in self._monitors if hasattr(m, "step")]
-        self._names: list[str] = []
 
     def step(self) -> None:
         """Tell those monitors that a step was taken."""
@@ -310,7 +309,7 @@ class Monitors:
             monitor.step()
 
     def sample(self) -> dict[str, float | np.ndarray]:
-        """Return all values by name, always in one order; ValueError if a name occurs twice or is new."""
+        """Return all values by name; ValueError if a name occurs twice."""
         together: dict[str, float | np.ndarray] = {}
         for monitor in self._monitors:
             sample = monitor.sample()
@@ -318,10 +317,7 @@ class Monitors:
             if twice:
                 raise ValueError(f"monitors record the name '{twice[0]}' twice; rename one")
             together.update(sample)
-        self._names = self._names or list(together)
-        if together.keys() != set(self._names):
-            raise ValueError(f"monitors record the names {list(together)}, at first {self._names}")
-        return {name: together[name] for name in self._names}
+        return together
 
 
 def _is_pair(item: object) -> bool:

@@ -16,7 +16,7 @@ from fdgeom.messages import format_value
 from fdgeom.validation import present_number, whole
 
 from .checkpoint import Checkpoint, check_stepper
-from .history import CSVFile, History, header
+from .history import CSVFile, History
 from .monitors import Monitors
 from .progress import Pace, Progress
 from .units import check_units
@@ -113,7 +113,7 @@ def run(
         bound = Monitors(monitors, stepper.system)
         sample = bound.sample()
         check_units(units, sample)
-        closing = _open(stepper, outputs, csv, header(sample))
+        closing = _open(stepper, outputs, csv, sample)
 
     first = stepper.steps
     # Nothing to sample: leave the stepper its large pieces.
@@ -206,12 +206,12 @@ def _outputs(output) -> list:
     return outputs
 
 
-def _open(stepper, outputs: list, csv, columns: list[str]) -> list:
+def _open(stepper, outputs: list, csv: CSVFile | None, sample: dict) -> list:
     """Open all files; if one cannot be opened, close those that were."""
     opened: list = []
     try:
         if csv is not None:
-            csv.open(stepper.system.mesh.comm, columns, stepper.steps)
+            csv.open(stepper.system.mesh.comm, sample, stepper.steps)
             opened.append(csv)
         for item in outputs:
             item.open(stepper)
