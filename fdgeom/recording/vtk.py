@@ -104,7 +104,10 @@ class VTKOutput(Described):
             self._draw(system, {k: v for n, f in fields.items() for k, v in _parts(n, f).items()})
         if self.append:
             on_root(
-                comm, lambda: _forget(self.path, stepper.t), ValueError, f"path = '{self.path}'"
+                comm,
+                lambda: _forget(self.path, stepper.t - 1e-6 * stepper.dt),
+                ValueError,
+                f"path = '{self.path}'",
             )
         self._file = VTKFile(str(self.path), comm=comm, mode="a" if self.append else "w")
         if comm.rank == 0 and folder.name != self.path.stem:
@@ -194,8 +197,8 @@ def _topology(space, drawn: np.ndarray | slice) -> tuple:
     return tuple(type(w)(a, *w[1:]) for w, a in zip(whole, arrays, strict=True))
 
 
-def _forget(path: Path, t: float) -> None:
-    """Remove the frames at or after `t` from the .pvd file."""
+def _forget(path: Path, limit: float) -> None:
+    """Remove the frames at or after a time from the .pvd file."""
     if not path.exists():
         return
     try:
@@ -204,7 +207,5 @@ def _forget(path: Path, t: float) -> None:
         raise ValueError(f"append: the file is not a series of frames ({error})") from None
     lines = path.read_text().splitlines(keepends=True)
     times = [re.match(r'<DataSet timestep="([^"]*)"', line) for line in lines]
-    # Times are sums of many dt: allow for round-off.
-    limit = t - 1e-12 * max(1.0, np.abs(t))
     kept = [li for li, m in zip(lines, times, strict=True) if not m or float(m[1]) < limit]
     path.write_text("".join(kept))
