@@ -17,7 +17,7 @@ from fdgeom.validation import present_number, whole
 
 from .checkpoint import Checkpoint, check_stepper
 from .history import CSVFile, History
-from .monitors import Monitors
+from .monitors import bound, joint_sample
 from .progress import Pace, Progress
 from .units import check_units
 
@@ -110,8 +110,8 @@ def run(
 
     comm = stepper.system.mesh.comm
     with stop_annotating():
-        bound = Monitors(monitors, stepper.system)
-        sample = bound.sample()
+        monitors = bound(monitors, stepper.system)
+        sample = joint_sample(monitors)
         check_units(units, sample)
         closing = _open(stepper, outputs, csv, sample)
 
@@ -119,6 +119,7 @@ def run(
     # Nothing to sample: leave the stepper its large pieces.
     sampled = every if sample else total
     written = [item.every or total for item in outputs]
+    stepwise = [monitor for monitor in monitors if hasattr(monitor, "step")]
 
     history = History()
     history.conserved, history.units = tuple(getattr(stepper, "conserves", ())), units
@@ -134,7 +135,7 @@ def run(
                 with stop_annotating(), OUTPUT:
                     if _is_due(done, total, sampled):
                         keeping = keep > 0 and _is_due(done, total, every * keep)
-                        _sample(bound, stepper, history if keeping else None, csv)
+                        _sample(monitors, stepper, history if keeping else None, csv)
                     for interval, item in zip(written, outputs, strict=True):
                         # The file that the run was resumed from holds its first state already.
                         if _is_due(done, total, interval) and (item is not checkpoint or done):
@@ -144,9 +145,10 @@ def run(
                 if done == total:
                     break
                 most = min(total - done, *(n - done % n for n in (sampled, *written)))
-                piece = pace.run(1 if bound.stepwise else most, stepper.advance)
+                piece = pace.run(1 if stepwise else most, stepper.advance)
                 with stop_annotating():
-                    bound.step()
+                    for monitor in stepwise:
+                        monitor.step()
                 if stepper.steps != step + piece:
                     raise RuntimeError(
                         f"{type(stepper).__name__}.advance({piece}) led from step {step} to "
@@ -236,8 +238,8 @@ def _close(items: list, exc: BaseException | None) -> None:
         exc.add_note(f"an output could not be closed: {problem}")
 
 
-def _sample(monitors: Monitors, stepper, history: History | None, csv: CSVFile | None) -> None:
-    sample = monitors.sample()
+def _sample(monitors: list, stepper, history: History | None, csv: CSVFile | None) -> None:
+    sample = joint_sample(monitors)
     if history is not None:
         history.append(stepper.t, stepper.steps, sample)
     if csv is not None:

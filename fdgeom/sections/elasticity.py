@@ -6,7 +6,6 @@ once, and a change of a material is a change of a coefficient.
 """
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 import numpy as np
 import ufl
@@ -170,15 +169,10 @@ def in_ufl(material) -> Expr:
     return ufl.as_matrix([[columns[j][i] for j in range(6)] for i in range(6)])
 
 
-class MaterialChange(NamedTuple):
-    """dC (points, 6, 6) and dρ (points,) on this rank."""
-
-    elasticity: np.ndarray
-    density: np.ndarray
-
-
-def change_of(regions: Regions, parameter, tag, element) -> MaterialChange:
-    """The derivative of C and ρ by a parameter of the material with a tag, or of all that have it."""
+def change_of(regions: Regions, parameter, tag, element) -> tuple[np.ndarray, np.ndarray]:
+    """Derivatives of C (points, 6, 6) and ρ (points,) on this rank by a parameter of the material with a
+    tag, or of all that have it.
+    """
     name, index = parameter if isinstance(parameter, tuple) else (parameter, None)
     if tag is not None and tag not in regions.materials:
         raise ValueError(f"tag: no material has the tag {tag!r}")
@@ -200,7 +194,7 @@ def change_of(regions: Regions, parameter, tag, element) -> MaterialChange:
     if not found:
         raise ValueError(f"parameter: no material there has {parameter!r}")
     own = space.dof_dset.size
-    return MaterialChange(elasticity[:own], density[:own])
+    return elasticity[:own], density[:own]
 
 
 def _moved(material, name: str, index: int | None):
