@@ -129,8 +129,9 @@ class Snapshots(Described):
         energy = system.strain_energy_density()
         if energy is not None:
             known = known | {"strain_energy": energy}
+        # Its nodes are inside of the cells, so that no two of them lie at one place.
         segments = finat.ufl.FiniteElement(
-            "DG", system.mesh.ufl_cell(), element.degree() - 1, variant="equispaced"
+            "DG", system.mesh.ufl_cell(), element.degree() - 1, variant="spectral"
         )
         self._segments, _ = _sorted(system.mesh, segments, system.output_cells())
         found = {}
