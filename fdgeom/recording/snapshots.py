@@ -133,7 +133,10 @@ class Snapshots(Described):
         segments = finat.ufl.FiniteElement(
             "DG", system.mesh.ufl_cell(), element.degree() - 1, variant="spectral"
         )
-        self._segments, _ = _sorted(system.mesh, segments, system.output_cells())
+        self._segments, places = _sorted(system.mesh, segments, system.output_cells())
+        if places is not None:
+            # The first node of a ring may be at either end of its first cell.
+            self._segments = np.roll(self._segments, -np.searchsorted(places, self.s[0]))
         found = {}
         for name, value in chosen(self.fields, known).items():
             length = ufl.sqrt(ufl.dot(value, value)) if value.ufl_shape else value
@@ -337,7 +340,7 @@ def _gathered(function: Function, order, last: int | None = None) -> np.ndarray 
     return None if gathered is None else np.concatenate(gathered)[order][:last]
 
 
-def _sorted(mesh, element, drawn=None) -> tuple[np.ndarray | None, np.ndarray | None]:
+def _sorted(mesh, element, drawn=None) -> tuple[Any, Any]:
     """The order of an element's nodes along the mesh, in the cells that are drawn, and where they are."""
     space = FunctionSpace(mesh, element)
     there = Function(space).interpolate(SpatialCoordinate(mesh)[0]).dat.data_ro.copy()

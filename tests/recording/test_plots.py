@@ -97,6 +97,17 @@ def test_fields_are_in_order_along_the_rod(degree, turned):
     assert found == pytest.approx(np.repeat([1.0, 1, 0, 0], degree), abs=1e-12)
 
 
+def test_fields_are_in_order_around_a_ring():
+    """The first value is that between the first two nodes."""
+    ring = Rod(mesh=PeriodicIntervalMesh(6, 6.0))
+    (s,) = SpatialCoordinate(ring.mesh)
+    ring.strain.interpolate(as_vector([s, 0, 0, 0, 0, 0]))
+    shapes = fg.Snapshots(fields=["strain"])
+    shapes.take(ring, 0.0)
+    (found,) = shapes.values["strain"]
+    assert found == pytest.approx((shapes.s + 0.5) % 6)
+
+
 def test_shapes(recorded):
     _, snapshots = recorded
     ax = plot_shapes(snapshots, count=3, title="shapes")
