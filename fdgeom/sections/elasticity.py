@@ -12,7 +12,7 @@ import ufl
 from firedrake import Constant, FiniteElement, Function, FunctionSpace, TensorElement
 from ufl.core.expr import Expr
 
-from .material import Material, entries, unchecked
+from .material import Material, Ply, entries, unchecked
 
 ROOT = np.sqrt(2.0)
 #: Entry (i, j) and factor of each component of Mandel's vector.
@@ -75,7 +75,7 @@ class Regions:
         values = field.dat.data_wo_with_halos
         for _, material, cells in self:
             nodes = space.cell_node_list[cells]
-            if isinstance(material, Material) and _knows(material):
+            if _knows(material):
                 values[nodes] = matrix_of(material.evaluated(values_at(space, nodes)))
             else:
                 # Of a stress that is known in UFL only.
@@ -97,16 +97,14 @@ class Regions:
         """The UFL expressions in the materials."""
         found = []
         for m in self.materials.values():
-            known = isinstance(m, Material) and _knows(m)
-            found += parameters(m) if known else (in_ufl(m), m.density)
+            found += parameters(m) if _knows(m) else (in_ufl(m), m.density)
         return [value for value in found if isinstance(value, Expr)]
 
     @property
     def is_constant(self) -> bool:
         """Whether no material varies inside a cell, as far as its form shows without evaluation."""
         return all(
-            isinstance(m, Material) and _knows(m) and all(map(_is_cellwise, parameters(m)))
-            for m in self.materials.values()
+            _knows(m) and all(map(_is_cellwise, parameters(m))) for m in self.materials.values()
         )
 
     def element(self, degree: int) -> FiniteElement:
@@ -148,9 +146,10 @@ def values_at(space, nodes: np.ndarray) -> Callable:
 
 
 def _knows(material) -> bool:
-    """Whether the material's formulas are entry-wise, unlike those of a ply of a user's material."""
-    inner = getattr(material, "material", None)
-    return inner is None or (isinstance(inner, Material) and _knows(inner))
+    """Whether a material and that of its plies have entry-wise formulas, unlike a user's material."""
+    while isinstance(material, Ply):
+        material = material.material
+    return isinstance(material, Material)
 
 
 def _is_cellwise(value) -> bool:
@@ -182,7 +181,7 @@ def change_of(regions: Regions, parameter, tag, element) -> tuple[np.ndarray, np
     elasticity, density = np.zeros((count, 6, 6)), np.zeros(count)
     found = False
     for here, material, cells in regions:
-        if tag not in (None, here) or not isinstance(material, Material):
+        if tag not in (None, here) or not _knows(material):
             continue
         nodes = space.cell_node_list[cells]
         moved = _moved(material.evaluated(values_at(space, nodes)), name, index)
