@@ -7,6 +7,7 @@ import ufl
 from firedrake import Cofunction, Function, FunctionSpace, SpatialCoordinate
 from mpi4py import MPI
 
+from fdgeom.forms import scalar_space
 from fdgeom.measures import check_interval
 from fdgeom.validation import firedrake_function
 
@@ -62,11 +63,7 @@ def end_node(space, name: str) -> np.ndarray:
     """Local index of the node at an end of a line, if this rank has it (its own or a ghost); "left"
     is the end at the smaller coordinate, whatever the mesh marks it with.
     """
-    element = space.ufl_element()
-    scalar = FunctionSpace(
-        space.mesh(), element.sub_elements[0] if space.value_size > 1 else element
-    )
-    place = coordinates_of(scalar)
+    place = coordinates_of(scalar_space(space))
     first, last = bounds(space.mesh())
     end = {"left": first, "right": last}[name]
     return np.flatnonzero(np.abs(place - end) <= _SAME * (last - first))
@@ -109,9 +106,7 @@ class Numbering:
     # `nodes` are the numbers of the local ones, ghosts included. Where they are the ends of the
     # cells, DG0 functions have values in the order of the cells.
     def __init__(self, space) -> None:
-        mesh, element = space.mesh(), space.ufl_element()
-        self._space = FunctionSpace(mesh, element.sub_elements[0] if space.value_shape else element)
-        self.comm = mesh.comm
+        self._space, self.comm = scalar_space(space), space.mesh().comm
         place, owned = coordinates_of(self._space), self._space.dof_dset.size
         self.coordinates = np.sort(np.concatenate(self.comm.allgather(place[:owned])))
         # Ranks may disagree in the last digit of a coordinate: look up between the nodes.

@@ -86,7 +86,7 @@ def test_what_a_user_sees(make):
 
 
 def test_all_names_are_listed():
-    """The list that type checkers read has all names that ``fdgeom/__init__.py`` imports."""
+    """The lists that type checkers read have all names that ``fdgeom/__init__.py`` imports."""
     modules = {"analysis", "lie", "measures", "sections"}
     imported = {n for n, value in vars(fg).items() if n[0] != "_" and not inspect.ismodule(value)}
     assert sorted(fg.__all__) == sorted(imported | modules)

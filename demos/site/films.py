@@ -109,7 +109,7 @@ def encoder() -> str | None:
 
 def curves(shapes: fg.Snapshots, parameter: str, most: int = 100) -> Iterator[Figure]:
     """Draw at most so many of the shapes in space, one after the other."""
-    figure = plt.figure(figsize=(6, 4.5), layout="constrained")
+    figure = plt.figure(figsize=(7.5, 5.5), layout="constrained")
     ax = figure.add_subplot(projection="3d")
     positions = np.array(shapes.positions)
     lines = [
@@ -134,7 +134,7 @@ def bodies(file: Path, with_axes: bool = True) -> Iterator[Figure]:
     """Draw the cells of a plane body that moves, coloured by its strain."""
     with np.load(file) as kept:
         times, cells, colours = (kept[name] for name in ("times", "cells", "colours"))
-    figure, ax = plt.subplots(figsize=(6, 4.5), layout="constrained")
+    figure, ax = plt.subplots(figsize=(7.5, 5.5), layout="constrained")
     low, high = cells.min(axis=(0, 1, 2)) - 0.05, cells.max(axis=(0, 1, 2)) + 0.05
     ax.set(
         xlim=(low[0], high[0]),

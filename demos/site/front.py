@@ -87,7 +87,7 @@ def frames():
         quads, normals, cells = faces(
             shapes["positions"][k],
             shapes["orientations"][k],
-            shapes["sizes"][0],
+            np.ptp(shapes["outlines"][:, :2], axis=0),
             int(shapes["axis"]),
         )
         normals, corners = normals @ view.T, quads @ view.T

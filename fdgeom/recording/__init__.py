@@ -25,4 +25,11 @@ from .snapshots import Snapshots
 from .space import space_axes
 from .vtk import VTKOutput
 
+__all__ = [
+    "CSVFile", "Casimir", "Checkpoint", "ConstraintDefect", "ContactMonitor", "Energy",
+    "Functional", "History", "Momentum", "Probe", "Reactions", "Snapshots", "VTKOutput",
+    "animate", "plot_energy", "plot_momentum", "plot_section", "plot_shapes", "plot_solid",
+    "resume", "run", "save", "save_scene", "space_axes",
+]  # fmt: skip
+
 plotted_by(plot_system)

@@ -44,8 +44,7 @@ def differences(found: dict, here: dict) -> tuple[list[str], list[str]]:
     """
     serious: list[str] = []
     for kind in KINDS[:3]:
-        of = {"equations": " of the equations"}.get(kind, f" of the {kind}")
-        serious += _compare(found[kind], here[kind], of)
+        serious += _compare(found[kind], here[kind], f" of the {kind}")
     return serious, _compare(found["numbers"], here["numbers"], "")
 
 

@@ -17,7 +17,7 @@ from fdgeom.messages import Described
 from .units import check_units, unit_of
 
 
-def header(sample: dict) -> list[str]:
+def header(sample: Mapping) -> list[str]:
     """Column names: t, step, then `name` for numbers and `name[0]`, `name[1]`, ... for vectors."""
     columns = ["t", "step"]
     for name, value in sample.items():
@@ -26,11 +26,27 @@ def header(sample: dict) -> list[str]:
     return columns
 
 
-def _numbers(t: float, step: int, sample: dict) -> array:
-    """The time, the step and all values of a sample in one row."""
-    row = [t, step]
-    for value in sample.values():
-        row.extend(np.ravel(value)) if np.ndim(value) else row.append(value)
+def _columns_of(sample: Mapping) -> dict[str, np.ndarray]:
+    """The column of each value of a sample, behind the time and the step."""
+    found, end = {}, 2
+    for name, value in sample.items():
+        found[name] = np.arange(end, end + np.size(value)).reshape(np.shape(value))
+        end += found[name].size
+    return found
+
+
+def _row(t: float, step: int, sample: Mapping, columns: Mapping[str, np.ndarray]) -> array:
+    """The time, the step and the values of a sample in these columns; `ValueError` for other ones."""
+    row: list[float] = [t, step]
+    fits = sample.keys() == columns.keys()
+    for name, places in columns.items() if fits else ():
+        value = sample[name]
+        values = [value] if isinstance(value, float) else np.ravel(value)
+        row.extend(values)
+        fits = fits and len(values) == places.size
+    if not fits:
+        found, expected = header(sample)[2:], header(columns)[2:]
+        raise ValueError(f"sample has the columns {found}, expected {expected} as at first")
     return array("d", row)
 
 
@@ -72,16 +88,9 @@ class History:
     def append(self, t: float, step: int, sample: dict) -> None:
         """Add one sample: `sample` maps each name to a float or a vector."""
         if not self._numbers:
-            self._columns, self._width = {}, 2
-            for name, value in sample.items():
-                end = self._width + np.size(value)
-                self._columns[name] = np.arange(self._width, end).reshape(np.shape(value))
-                self._width = end
-        if sample.keys() != self._columns.keys():
-            raise ValueError(f"sample has the names {list(sample)}, expected {list(self.names)}")
-        row = _numbers(t, step, {name: sample[name] for name in self._columns})
-        if len(row) != self._width:
-            raise ValueError(f"sample has {len(row) - 2} numbers, expected {self._width - 2}")
+            self._columns = _columns_of(sample)
+        row = _row(t, step, sample, self._columns)
+        self._width = len(row)
         self._numbers.extend(row)
 
     def _rows(self) -> np.ndarray:
@@ -249,8 +258,8 @@ class CSVFile(Described):
         self.append = append
         self._file: Any = None
 
-    def open(self, comm, columns: list[str], step: int) -> None:
-        """Begin the table: `columns` is its header, `step` the step of the first sample to come.
+    def open(self, comm, sample: Mapping, step: int) -> None:
+        """Begin the table for samples such as this one, the first of them at a step.
 
         Raises
         ------
@@ -259,23 +268,24 @@ class CSVFile(Described):
             because it has other columns.
         """
         self.comm = comm
+        self._columns = _columns_of(sample)
         writable("csv", self.path, comm)
-        on_root(comm, lambda: self._open(columns, step), ValueError, f"csv = '{self.path}'")
+        on_root(comm, lambda: self._open(header(sample), step), ValueError, f"csv = '{self.path}'")
 
     def _open(self, columns: list[str], step: int) -> None:
         if self.append and self.path.exists() and self._end_before(columns, step):
             self._file = self.path.open("a", newline="")
             return
         self._file = self.path.open("w", newline="")
-        csv.writer(self._file).writerow(columns)
-        self._file.flush()
+        self._write(columns)
 
     def write(self, t: float, step: int, sample: dict) -> None:
         """Add one row and flush it. Raises OSError on all ranks when the disk refuses."""
-        on_root(self.comm, lambda: self._write(t, step, sample), OSError, f"csv = '{self.path}'")
+        row = _text(_row(t, step, sample, self._columns))
+        on_root(self.comm, lambda: self._write(row), OSError, f"csv = '{self.path}'")
 
-    def _write(self, t: float, step: int, sample: dict) -> None:
-        csv.writer(self._file).writerow(_text(_numbers(t, step, sample)))
+    def _write(self, row: list[str]) -> None:
+        csv.writer(self._file).writerow(row)
         self._file.flush()
 
     def _end_before(self, columns: list[str], step: int) -> bool:

@@ -1,4 +1,6 @@
-"""Lagrange Functions that interpolate UFL expressions repeatedly."""
+"""Fields for drawing: Lagrange Functions that interpolate UFL expressions repeatedly."""
+
+from collections.abc import Iterable
 
 import finat.ufl
 import ufl
@@ -21,6 +23,15 @@ class Interpolated(Interpolation):
         """Interpolate the present values."""
         refresh(self._expression)
         return super().apply()
+
+
+def chosen(names: Iterable[str] | None, known: dict) -> dict:
+    """The fields of some names, all by default; ``ValueError`` if one is unknown."""
+    names = known if names is None else names
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ValueError(f"fields: unknown '{unknown[0]}'; known are {', '.join(known)}")
+    return {name: known[name] for name in names}
 
 
 def common_element(mesh, expressions: list) -> finat.ufl.FiniteElement:

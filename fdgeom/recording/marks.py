@@ -1,7 +1,6 @@
 """Supports, joints, bodies, loads and obstacles of beams, as pictures show them."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -108,19 +107,16 @@ def _joints(assembly: Assembly) -> list[Mark]:
     found = []
     joints = () if assembly.joints is None else assembly.joints.joints
     for joint in joints:
-        node = assembly.network.node(joint.second if _grounded(joint.first) else joint.first)
+        on_ground = [isinstance(place, Ground) for place in (joint.first, joint.second)]
+        node = assembly.network.node(joint.second if on_ground[0] else joint.first)
         axis = np.zeros(3)
         if joint.axis is not None:
             axis = assembly.joints.rotations[node].T @ joint.axis
         kind = next((k for k, of in _JOINTS.items() if isinstance(joint, of)), "joint")
         found.append(Mark(kind, node, tuple(axis.tolist())))
-        if _grounded(joint.first) or _grounded(joint.second):
+        if any(on_ground):
             found.append(Mark("ground", node))
     return found
-
-
-def _grounded(place: Place | Ground) -> bool:
-    return isinstance(place, Ground)
 
 
 def _body(assembly: Assembly, body) -> Mark:
@@ -147,33 +143,31 @@ class Arrows:
         start = 0
         for beam in beams:
             numbering = Numbering(beam.position.function_space())
-            count = len(numbering.coordinates)
-            for load in beam.loads:
-                if isinstance(load, Contact):
-                    parts = np.array_split(np.arange(count), min(count, _ALONG))
-                    self.nodes += [start + int(part[len(part) // 2]) for part in parts]
-                    first = [part[0] for part in parts]
-                    self._readers.append(partial(_contact_forces, load, beam, first))
-                elif isinstance(load, Load) and load.force is not None:
-                    if load.at is None:
-                        at = np.arange(0, count, max(1, round((count - 1) / (_ALONG - 1))))
-                    else:
-                        at = np.array([Place(beam, load.at).index(numbering.coordinates)])
-                    self.nodes += (start + at).tolist()
-                    self._readers.append(partial(_forces, numbering, at, _force_of(load, beam)))
-            start += count
+            for at, read in filter(None, (_arrows(load, beam, numbering) for load in beam.loads)):
+                self.nodes += (start + at).tolist()
+                self._readers.append(read)
+            start += len(numbering.coordinates)
 
     def read(self) -> np.ndarray:
         """The forces in space at `nodes`, (n, 3), on every rank; per length along a beam."""
         return np.concatenate([np.zeros((0, 3)), *(read() for read in self._readers)])
 
 
-def _forces(numbering: Numbering, at: np.ndarray, force: Interpolated) -> np.ndarray:
-    return numbering.gather(force.apply())[at]
-
-
-def _contact_forces(contact: Contact, beam, first: list[int]) -> np.ndarray:
-    return np.add.reduceat(contact.forces(beam), first)
+def _arrows(load: BodyLoad, beam, numbering: Numbering):
+    """The nodes of a beam that have arrows of a load, and a function that reads the forces; or None."""
+    count = len(numbering.coordinates)
+    if isinstance(load, Contact):
+        parts = np.array_split(np.arange(count), min(count, _ALONG))
+        first = [part[0] for part in parts]
+        middles = np.array([part[len(part) // 2] for part in parts])
+        return middles, lambda: np.add.reduceat(load.forces(beam), first)
+    if not isinstance(load, Load) or load.force is None:
+        return None
+    at = np.arange(0, count, max(1, round((count - 1) / (_ALONG - 1))))
+    if load.at is not None:
+        at = np.array([Place(beam, load.at).index(numbering.coordinates)])
+    force = _force_of(load, beam)
+    return at, lambda: numbering.gather(force.apply())[at]
 
 
 def _force_of(load: Load, beam) -> Interpolated:

@@ -291,37 +291,26 @@ class Reactions(Described):
         }
 
 
-class Monitors:
-    """The monitors of one run, bound to its system and sampled together."""
+def bound(monitors, system) -> list:
+    """The monitors of a run, bound to its system."""
+    if not isinstance(monitors, list | tuple) or _is_pair(monitors):
+        monitors = [monitors]
+    found = [_as_monitor(monitor, i) for i, monitor in enumerate(monitors)]
+    for monitor in found:
+        monitor.bind(system)
+    return found
 
-    def __init__(self, monitors, system) -> None:
-        if not isinstance(monitors, list | tuple) or _is_pair(monitors):
-            monitors = [monitors]
-        self._monitors = [_as_monitor(monitor, i) for i, monitor in enumerate(monitors)]
-        for monitor in self._monitors:
-            monitor.bind(system)
-        #: The monitors that follow every step.
-        self.stepwise = [m for m in self._monitors if hasattr(m, "step")]
-        self._names: list[str] = []
 
-    def step(self) -> None:
-        """Tell those monitors that a step was taken."""
-        for monitor in self.stepwise:
-            monitor.step()
-
-    def sample(self) -> dict[str, float | np.ndarray]:
-        """Return all values by name, always in one order; ValueError if a name occurs twice or is new."""
-        together: dict[str, float | np.ndarray] = {}
-        for monitor in self._monitors:
-            sample = monitor.sample()
-            twice = [name for name in sample if name in together or name in ("t", "step")]
-            if twice:
-                raise ValueError(f"monitors record the name '{twice[0]}' twice; rename one")
-            together.update(sample)
-        self._names = self._names or list(together)
-        if together.keys() != set(self._names):
-            raise ValueError(f"monitors record the names {list(together)}, at first {self._names}")
-        return {name: together[name] for name in self._names}
+def joint_sample(monitors: list) -> dict[str, float | np.ndarray]:
+    """The values of all monitors by name; ValueError if a name occurs twice."""
+    together: dict[str, float | np.ndarray] = {}
+    for monitor in monitors:
+        sample = monitor.sample()
+        twice = [name for name in sample if name in together or name in ("t", "step")]
+        if twice:
+            raise ValueError(f"monitors record the name '{twice[0]}' twice; rename one")
+        together.update(sample)
+    return together
 
 
 def _is_pair(item: object) -> bool:

@@ -180,7 +180,7 @@ def plot_shapes(
 
     own = ax is None
     if own:
-        figure = pyplot.figure(figsize=(7, 5.5), layout="constrained")
+        figure = pyplot.figure(figsize=(8.5, 6.5), layout="constrained")
         ax = figure.add_subplot(projection="3d")
     points = snapshots.obstacles[0] if snapshots.obstacles else np.zeros((0, 3))
     triangles = snapshots.obstacle_triangles
@@ -226,7 +226,7 @@ def animate(
         Frames per second.
     title : str, optional
     dpi : int
-        Resolution; the picture is 6 by 5 inches, less what would be empty.
+        Resolution; the picture is about 6 by 5 inches, less what would be empty.
     units : "SI" or dict of str to str, optional
         Units for the names of the axes: ``{"time": "ms", "length": "mm"}``; none by default.
     """
@@ -239,13 +239,9 @@ def animate(
     if curves is None:
         return
     pyplot = _pyplot()
-    try:
-        import PIL  # noqa: F401
-    except ImportError as exc:
-        raise ImportError('animate needs Pillow: pip install "fdgeom[plots]"') from exc
     from matplotlib.animation import PillowWriter
 
-    figure = pyplot.figure(figsize=(6, 5), dpi=dpi, layout="constrained")
+    figure = pyplot.figure(figsize=(7.5, 6), dpi=dpi, layout="constrained")
     ax = figure.add_subplot(projection="3d")
     (line,) = ax.plot(*curves[0].T, "k-", linewidth=2)
     (end,) = ax.plot(*curves[0][:1].T, "o", color="tab:red", markersize=4)

@@ -1,12 +1,13 @@
-"""The time loop: steps, samples, output, restart files, and what happens when a run ends early."""
+"""The time loop: steps, samples, output, restart files, progress, and what happens when a run ends early."""
 
 import math
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
+from firedrake import ProgressBar
 from pyadjoint import annotate_tape, stop_annotating
 
 from fdgeom.errors import NotFinite
@@ -16,9 +17,8 @@ from fdgeom.messages import format_value
 from fdgeom.validation import present_number, whole
 
 from .checkpoint import Checkpoint, check_stepper
-from .history import CSVFile, History, header
-from .monitors import Monitors
-from .progress import Pace, Progress
+from .history import CSVFile, History
+from .monitors import bound, joint_sample
 from .units import check_units
 
 
@@ -110,22 +110,23 @@ def run(
 
     comm = stepper.system.mesh.comm
     with stop_annotating():
-        bound = Monitors(monitors, stepper.system)
-        sample = bound.sample()
+        monitors = bound(monitors, stepper.system)
+        sample = joint_sample(monitors)
         check_units(units, sample)
-        closing = _open(stepper, outputs, csv, header(sample))
+        closing = _open(stepper, outputs, csv, sample)
 
     first = stepper.steps
     # Nothing to sample: leave the stepper its large pieces.
     sampled = every if sample else total
     written = [item.every or total for item in outputs]
+    stepwise = [monitor for monitor in monitors if hasattr(monitor, "step")]
 
     history = History()
     history.conserved, history.units = tuple(getattr(stepper, "conserves", ())), units
     start = time.perf_counter()
     # Pieces are blocks on pyadjoint's tape: these do not depend on how fast they go.
-    pace = Pace(comm, bounded=not annotate_tape())
-    bar = Progress(total, progress, comm)
+    pace = _Pace(comm, bounded=not annotate_tape())
+    bar = _Progress(total, progress, comm)
     with delayed(comm, INT, TERM) as signals:
         try:
             while True:
@@ -134,7 +135,7 @@ def run(
                 with stop_annotating(), OUTPUT:
                     if _is_due(done, total, sampled):
                         keeping = keep > 0 and _is_due(done, total, every * keep)
-                        _sample(bound, stepper, history if keeping else None, csv)
+                        _sample(monitors, stepper, history if keeping else None, csv)
                     for interval, item in zip(written, outputs, strict=True):
                         # The file that the run was resumed from holds its first state already.
                         if _is_due(done, total, interval) and (item is not checkpoint or done):
@@ -144,9 +145,10 @@ def run(
                 if done == total:
                     break
                 most = min(total - done, *(n - done % n for n in (sampled, *written)))
-                piece = pace.run(1 if bound.stepwise else most, stepper.advance)
+                piece = pace.run(1 if stepwise else most, stepper.advance)
                 with stop_annotating():
-                    bound.step()
+                    for monitor in stepwise:
+                        monitor.step()
                 if stepper.steps != step + piece:
                     raise RuntimeError(
                         f"{type(stepper).__name__}.advance({piece}) led from step {step} to "
@@ -206,12 +208,12 @@ def _outputs(output) -> list:
     return outputs
 
 
-def _open(stepper, outputs: list, csv, columns: list[str]) -> list:
+def _open(stepper, outputs: list, csv: CSVFile | None, sample: dict) -> list:
     """Open all files; if one cannot be opened, close those that were."""
     opened: list = []
     try:
         if csv is not None:
-            csv.open(stepper.system.mesh.comm, columns, stepper.steps)
+            csv.open(stepper.system.mesh.comm, sample, stepper.steps)
             opened.append(csv)
         for item in outputs:
             item.open(stepper)
@@ -236,8 +238,8 @@ def _close(items: list, exc: BaseException | None) -> None:
         exc.add_note(f"an output could not be closed: {problem}")
 
 
-def _sample(monitors: Monitors, stepper, history: History | None, csv: CSVFile | None) -> None:
-    sample = monitors.sample()
+def _sample(monitors: list, stepper, history: History | None, csv: CSVFile | None) -> None:
+    sample = joint_sample(monitors)
     if history is not None:
         history.append(stepper.t, stepper.steps, sample)
     if csv is not None:
@@ -256,3 +258,52 @@ def _last_checkpoint(checkpoint: Checkpoint, stepper, exc: BaseException) -> Non
     except Exception as second:
         # The first exception is the one to report; the previous checkpoint is still there.
         exc.add_note(f"no last checkpoint was written: {second}")
+
+
+class _Progress:
+    """Firedrake's progress bar on rank 0, drawn at most ten times a second."""
+
+    def __init__(self, total: int, wanted: bool | str, comm) -> None:
+        self.total = total
+        self._bar = None
+        self._drawn = -float("inf")
+        if comm.rank == 0 and (wanted == "always" or (wanted and sys.stderr.isatty())):
+            self._bar = ProgressBar("steps", max=total, comm=comm, file=sys.stderr)
+
+    def show(self, done: int) -> None:
+        """Move the bar to `done` steps."""
+        now = time.perf_counter()
+        if self._bar is not None and (now - self._drawn > 0.1 or done == self.total):
+            self._bar.goto(done)
+            self._drawn = now
+
+    def close(self) -> None:
+        """End the line of the bar."""
+        if self._bar is not None:
+            self._bar.finish()
+            self._bar = None
+
+
+class _Pace:
+    """Takes as many steps at once as are about a second of work, on all ranks alike, or, if it is not
+    bounded, all that are wanted.
+    """
+
+    # Compiled steppers fuse steps; the bound keeps the bar moving and Ctrl-C heard.
+    def __init__(self, comm, *, bounded: bool) -> None:
+        self.comm = comm
+        self.limit = 100 if bounded else None
+
+    def run(self, most: int, advance: Callable[[int], None]) -> int:
+        """Take at most ``most`` steps by ``advance``; returns their number."""
+        if self.limit is None:
+            advance(most)
+            return most
+        steps, start = min(most, self.limit), time.perf_counter()
+        advance(steps)
+        elapsed = max(time.perf_counter() - start, 1e-9)
+        # Grow by no more than a factor of ten: a short piece is timed badly.
+        self.limit = max(1, int(min(steps / elapsed, 10 * self.limit)))
+        if self.comm.size > 1:
+            self.limit = self.comm.bcast(self.limit)
+        return steps

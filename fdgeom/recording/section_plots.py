@@ -10,7 +10,7 @@ from fdgeom.validation import instance
 
 from .plots import _pyplot
 from .solid import Solid, von_mises
-from .space import space_axes
+from .space import space_axes, trim
 
 #: Mark and colour of each centre, told apart without colour too.
 CENTRES = {"tension_centre": ("o", "black"), "shear_centre": ("x", "tab:red"),
@@ -154,7 +154,10 @@ def plot_solid(
     pyplot = _pyplot()
     from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
-    ax = ax or pyplot.figure(figsize=(7, 5.5), layout="constrained").add_subplot(projection="3d")
+    own = ax is None
+    if own:
+        figure = pyplot.figure(figsize=(8.5, 6.5), layout="constrained")
+        ax = figure.add_subplot(projection="3d")
     colours = np.concatenate([c for _, c in gathered])
     mapping = pyplot.cm.ScalarMappable(pyplot.Normalize(colours.min(), colours.max()), colormap)
     polygons = [face for part, _ in gathered for face in part]
@@ -162,10 +165,11 @@ def plot_solid(
         Poly3DCollection(polygons, facecolors=mapping.to_rgba(colours)), autolim=False
     )
     ax.figure.colorbar(mapping, ax=ax, label=label or name, shrink=0.7, pad=0.1)
-    # Once all else has its place in the figure.
     space_axes(ax, np.concatenate(polygons), units)
     if title is not None:
         ax.set_title(title)
+    if own:
+        trim(ax)
     return ax
 
 

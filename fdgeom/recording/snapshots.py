@@ -17,7 +17,7 @@ from fdgeom.sections.outline import of_section as outline_of
 from fdgeom.sections.outline import rectangle
 from fdgeom.validation import whole
 
-from .interpolated import Interpolated
+from .interpolated import Interpolated, chosen
 from .marks import Arrows, Mark, Obstacles, check_index, gravity_of, marks_of
 
 
@@ -120,24 +120,25 @@ class Snapshots(Described):
         self._arrows, self._obstacles = Arrows(beams), Obstacles(system)
         self.marks, self.loaded = marks_of(system), self._arrows.nodes
         self.gravity = gravity_of(system)
-        self._interpolated = self._chosen(system, element) if self.fields else {}
+        self._interpolated = self._norms(system, element) if self.fields else {}
         self._system = system
 
-    def _chosen(self, system, element) -> dict[str, Interpolated]:
-        """The fields, with a value between two nodes each."""
+    def _norms(self, system, element) -> dict[str, Interpolated]:
+        """The norms of the fields, a value between two nodes each."""
         known = system.output_fields()
         energy = system.strain_energy_density()
         if energy is not None:
             known = known | {"strain_energy": energy}
+        # Its nodes are inside of the cells, so that no two of them lie at one place.
         segments = finat.ufl.FiniteElement(
-            "DG", system.mesh.ufl_cell(), element.degree() - 1, variant="equispaced"
+            "DG", system.mesh.ufl_cell(), element.degree() - 1, variant="spectral"
         )
-        self._segments, _ = _sorted(system.mesh, segments, system.output_cells())
+        self._segments, places = _sorted(system.mesh, segments, system.output_cells())
+        if places is not None:
+            # The first node of a ring may be at either end of its first cell.
+            self._segments = np.roll(self._segments, -np.searchsorted(places, self.s[0]))
         found = {}
-        for name in self.fields:
-            if name not in known:
-                raise ValueError(f"fields: unknown '{name}'; known are {', '.join(known)}")
-            value = known[name]
+        for name, value in chosen(self.fields, known).items():
             length = ufl.sqrt(ufl.dot(value, value)) if value.ufl_shape else value
             found[name] = Interpolated(length, segments, system.mesh)
         return found
@@ -339,7 +340,7 @@ def _gathered(function: Function, order, last: int | None = None) -> np.ndarray 
     return None if gathered is None else np.concatenate(gathered)[order][:last]
 
 
-def _sorted(mesh, element, drawn=None) -> tuple[np.ndarray | None, np.ndarray | None]:
+def _sorted(mesh, element, drawn=None) -> tuple[Any, Any]:
     """The order of an element's nodes along the mesh, in the cells that are drawn, and where they are."""
     space = FunctionSpace(mesh, element)
     there = Function(space).interpolate(SpatialCoordinate(mesh)[0]).dat.data_ro.copy()

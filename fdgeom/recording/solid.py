@@ -23,6 +23,8 @@ from fdgeom.sections.elasticity import broken_element
 from fdgeom.sections.failure import VonMises
 from fdgeom.sections.outline import Tessellation
 
+from .interpolated import chosen
+
 
 class Solid:
     """The body of a beam whose section is a mesh, as arrays over stations (nodes of the beam), cells and
@@ -81,10 +83,7 @@ class SolidMesh:
     """The body as a Firedrake mesh of prisms or bricks that follows the beam, for VTK files."""
 
     def __init__(self, beam, names: Sequence[str] | None = None) -> None:
-        known = {"stress": (3, 3), "von_mises": ()}
-        unknown = [name for name in names or () if name not in known]
-        if unknown:
-            raise ValueError(f"fields: unknown '{unknown[0]}'; known are {', '.join(known)}")
+        shapes = chosen(names or None, {"stress": (3, 3), "von_mises": ()})
         self._solid = Solid(beam)
         self._corners = self._solid.cut.corners()
         layers = len(self._solid.stations) - 1
@@ -103,7 +102,8 @@ class SolidMesh:
         self.mesh = Mesh(place)
         self._place = place
         self.functions = [
-            Function(shaped_space(known[n], self.mesh, element), name=n) for n in (names or known)
+            Function(shaped_space(shape, self.mesh, element), name=name)
+            for name, shape in shapes.items()
         ]
 
     def update(self) -> None:

@@ -9,6 +9,8 @@ from .units import check_units, labelled
 
 # Points between a label and what is beside it; the width of a digit.
 _GAP, _DIGIT = 4.0, 6.2
+# Of the box that Matplotlib would draw: labels need the rest.
+_ZOOM = 0.8
 # The part of a side at each end that has no ticks, since another axis meets it there.
 _END = 0.04
 # Matplotlib's distances of tick labels and names at no padding, and its points for a unit of
@@ -23,8 +25,8 @@ _VIEWS = ({"elev": 0, "azim": 0}, {"elev": 0, "azim": -90}, {"elev": 90, "azim":
 def space_axes(ax, points, units: str | Mapping[str, str] | None = None) -> None:
     """Give 3-D axes one scale for all of ``points``, names and ticks.
 
-    Points in one plane are seen along its normal. The axes fill their place in the figure, for any
-    layout, size and view. Set a title after this call.
+    Points in one plane are seen along its normal. No label lies on another, for any layout, size
+    and view.
 
     Parameters
     ----------
@@ -58,7 +60,7 @@ def space_axes(ax, points, units: str | Mapping[str, str] | None = None) -> None
     if len(across) == 1:
         ax.set_proj_type("ortho")
         ax.view_init(**_VIEWS[across[0]])
-    ax.set_box_aspect(tuple(half))  # Matplotlib changes an array in place
+    ax.set_box_aspect(tuple(half), zoom=_ZOOM)  # Matplotlib changes an array in place
     for k, axis in enumerate((ax.xaxis, ax.yaxis, ax.zaxis)):
         if len(across) == 1 and k == across[0]:
             axis.set_visible(False)  # which 3-D axes heed in part
@@ -66,39 +68,16 @@ def space_axes(ax, points, units: str | Mapping[str, str] | None = None) -> None
             axis.line.set_visible(False)
         else:
             axis.set_label_text(labelled("xyz"[k], unit))
-    ax.patch.set_visible(False)  # the square in which it is drawn reaches over its neighbours
-    ax.set_axes_locator(_square)
-    # Layouts would make room for that square.
-    ax.get_tightbbox = lambda *_, **__: _place(ax, with_title=True)
+    ax.set_axes_locator(_place_labels)
 
 
-def _place(ax, with_title: bool = False):
-    """What the figure has for axes, in pixels."""
-    from matplotlib.transforms import Bbox
-
-    place = ax.get_position(original=True).transformed(ax.figure.transFigure)
-    title = ax.title.get_fontsize() * 1.4 + _GAP if with_title and ax.get_title() else 0.0
-    return Bbox([place.min, place.max + (0, title * ax.figure.dpi / 72)])
-
-
-def _square(ax, renderer):
-    """Where Matplotlib is to draw: the box and its labels fill their place."""
-    from matplotlib.transforms import Bbox
-
-    place, points = _place(ax), ax.figure.dpi / 72
-    corners = _corners(ax)
-    low, size = corners.min(axis=0), np.ptp(corners, axis=0)
-    # Labels leave four fifths of the place to the box, or less.
-    margins = [_label(ax, k, 0.8 * min(place.size / points / size)) for k in range(3)]
-    before, after = points * np.max(margins, axis=0)
-    side = max(min((place.size - before - after) / size), points)
-    start = (place.min + before + place.max - after) / 2 - (low + size / 2) * side
-    if ax.get_title():
-        # Above the place, as for other axes; 3-D axes would lower it.
-        look = {"fontproperties": ax.title.get_fontproperties(), "color": ax.title.get_color()}
-        ax.set_title(ax.get_title(), y=1, pad=_GAP, **look)
-        ax.title.set_y((place.y1 - start[1]) / side)
-    return Bbox.from_bounds(*start, side, side).transformed(ax.figure.transFigure.inverted())
+def _place_labels(ax, renderer):
+    """Place ticks and names before Matplotlib draws; returns where it is to draw."""
+    place = ax.get_position(original=True)
+    square = 72 * min(place.size * ax.figure.get_size_inches())
+    for k in range(3):
+        _place_label(ax, k, square)
+    return place
 
 
 def _corners(ax) -> np.ndarray:
@@ -114,15 +93,13 @@ def _seen(ax, points) -> np.ndarray:
     return ax.transLimits.transform(np.transpose([x, y]))
 
 
-def _label(ax, k: int, square: float) -> np.ndarray:
-    """Place ticks and labels of an axis in a square of so many points; the room that they take at the
-    left and bottom, and at the right and top.
-    """
+def _place_label(ax, k: int, square: float) -> None:
+    """Place ticks and the name of an axis in a square of so many points."""
     from matplotlib.ticker import MaxNLocator
 
     axis = (ax.xaxis, ax.yaxis, ax.zaxis)[k]
     if not axis.get_visible():
-        return np.zeros((2, 2))
+        return
     limits = np.array([ax.get_xlim(), ax.get_ylim(), ax.get_zlim()])
     ends = [
         np.where(np.arange(3) == j, limits[:, i], limits.mean(axis=1))
@@ -151,37 +128,7 @@ def _label(ax, k: int, square: float) -> np.ndarray:
     half = np.abs(normal) @ size / 2
     distance = _GAP + half
     axis.set_tick_params(pad=distance / points - _TICKS)
-    # Middles of the outermost ticks and of the name, and half their extents.
-    middle, edge = _edge(ax, limits, k)
-    away = 2 * _POINTS / points * (edge - middle)
-    taken = [(edge + part * sides[k], distance, size / 2) for part in (-0.5, 0.5)]
-    if name := axis.get_label_text():
-        distance += half + 1.5 * _GAP + height / 2
-        axis.labelpad = distance / points - _NAME
-        extent = np.abs([sides[k] / length, normal]).T @ [_DIGIT * len(name), height] / 2
-        taken.append((edge, distance, extent))
-    corners = square * _corners(ax)
-    places = np.array([square * place + away * far for place, far, _ in taken])
-    extents = np.array([extent for *_, extent in taken])
-    before = corners.min(axis=0) - (places - extents).min(axis=0)
-    after = (places + extents).max(axis=0) - corners.max(axis=0)
-    return np.maximum([before, after], _GAP)
-
-
-def _edge(ax, limits: np.ndarray, k: int) -> np.ndarray:
-    """The middles of the box and of the edge at which Matplotlib draws an axis, on the screen."""
-    from mpl_toolkits.mplot3d import proj3d
-
-    middle = limits.mean(axis=1)
-    ends = np.array([np.where(np.eye(3, dtype=bool), limits[:, i], middle) for i in (0, 1)])
-    first, last = (proj3d.proj_transform(*points.T, ax.get_proj())[2] for points in ends)
-    # Of sides across the view Matplotlib chooses the lower and left ones.
-    level = np.abs(last - first) < 1e-12
-    high = np.where(level, [True, not level[2], False], first < last)
-    back = np.where(high, limits[:, 1], limits[:, 0])
-    edge, (front, behind) = middle.copy(), [j for j in range(3) if j != k]
-    edge[front], edge[behind] = limits[front].sum() - back[front], back[behind]
-    return _seen(ax, [middle, edge])
+    axis.labelpad = (distance + half + 1.5 * _GAP + height / 2) / points - _NAME
 
 
 def trim(ax) -> None:

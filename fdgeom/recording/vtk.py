@@ -17,7 +17,7 @@ from fdgeom.files import as_path, on_root, writable
 from fdgeom.messages import Described
 from fdgeom.validation import whole
 
-from .interpolated import Interpolated, common_element
+from .interpolated import Interpolated, chosen, common_element
 
 
 class VTKOutput(Described):
@@ -100,10 +100,14 @@ class VTKOutput(Described):
         if self.solid:
             self._draw_solid(system)
         else:
-            self._draw(system, self._chosen(system.output_fields()))
+            fields = chosen(self.fields, system.output_fields())
+            self._draw(system, {k: v for n, f in fields.items() for k, v in _parts(n, f).items()})
         if self.append:
             on_root(
-                comm, lambda: _forget(self.path, stepper.t), ValueError, f"path = '{self.path}'"
+                comm,
+                lambda: _forget(self.path, stepper.t - 1e-6 * stepper.dt),
+                ValueError,
+                f"path = '{self.path}'",
             )
         self._file = VTKFile(str(self.path), comm=comm, mode="a" if self.append else "w")
         if comm.rank == 0 and folder.name != self.path.stem:
@@ -147,16 +151,6 @@ class VTKOutput(Described):
 
     def close(self) -> None:
         """Do nothing: the series is complete after each frame."""
-
-    def _chosen(self, known: dict) -> dict:
-        if self.fields is None:
-            chosen = known
-        else:
-            unknown = [name for name in self.fields if name not in known]
-            if unknown:
-                raise ValueError(f"fields: unknown '{unknown[0]}'; known are {', '.join(known)}")
-            chosen = {name: known[name] for name in self.fields}
-        return {part: f for name, g in chosen.items() for part, f in _parts(name, g).items()}
 
     def _interpolated(self, expression, scalar_element) -> Function:
         """A Function on the system's mesh, interpolated from `expression` at each frame."""
@@ -203,8 +197,8 @@ def _topology(space, drawn: np.ndarray | slice) -> tuple:
     return tuple(type(w)(a, *w[1:]) for w, a in zip(whole, arrays, strict=True))
 
 
-def _forget(path: Path, t: float) -> None:
-    """Remove the frames at or after `t` from the .pvd file."""
+def _forget(path: Path, limit: float) -> None:
+    """Remove the frames at or after a time from the .pvd file."""
     if not path.exists():
         return
     try:
@@ -213,7 +207,5 @@ def _forget(path: Path, t: float) -> None:
         raise ValueError(f"append: the file is not a series of frames ({error})") from None
     lines = path.read_text().splitlines(keepends=True)
     times = [re.match(r'<DataSet timestep="([^"]*)"', line) for line in lines]
-    # Times are sums of many dt: allow for round-off.
-    limit = t - 1e-12 * max(1.0, np.abs(t))
     kept = [li for li, m in zip(lines, times, strict=True) if not m or float(m[1]) < limit]
     path.write_text("".join(kept))

@@ -18,7 +18,7 @@ from fdgeom.validation import array, choice, instance
 from .checks import check_connected, check_elasticity, check_materials, check_mesh
 from .derivatives import MatrixSlopes
 from .elasticity import Regions, broken_element, change_of, from_mandel, values_at
-from .failure import Criterion
+from .failure import TsaiWu, VonMises
 from .material import AnyMaterial, material_axes, turned
 from .matrices import SectionMatrices, check_axis
 from .operators import Operators, strain_vector
@@ -283,8 +283,8 @@ class DrawnSection(SectionMatrices):
             array("weights", weights, (6, 6)), array("inertia_weights", of_inertia, (6, 6))
         )
         found = [
-            np.vdot(by_elasticity, change.elasticity) + np.vdot(by_density, change.density)
-            for change in changes
+            np.vdot(by_elasticity, elasticity) + np.vdot(by_density, density)
+            for elasticity, density in changes
         ]
         return self.mesh.comm.allreduce(np.array(found))
 
@@ -406,7 +406,7 @@ class DrawnSection(SectionMatrices):
     def _by_tag(self, criteria) -> dict:
         given = dict(criteria) if isinstance(criteria, Mapping) else {None: criteria}
         for tag, criterion in given.items():
-            instance("criteria", criterion, Criterion, "fdgeom.VonMises or fdgeom.TsaiWu")
+            instance("criteria", criterion, VonMises | TsaiWu, "fdgeom.VonMises or fdgeom.TsaiWu")
             if tag is not None and tag not in self.materials:
                 raise ValueError(f"criteria: no material has the tag {tag!r}")
         return given

@@ -6,14 +6,13 @@ once, and a change of a material is a change of a coefficient.
 """
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 import numpy as np
 import ufl
 from firedrake import Constant, FiniteElement, Function, FunctionSpace, TensorElement
 from ufl.core.expr import Expr
 
-from .material import Material, entries, unchecked
+from .material import Material, Ply, entries, unchecked
 
 ROOT = np.sqrt(2.0)
 #: Entry (i, j) and factor of each component of Mandel's vector.
@@ -76,7 +75,7 @@ class Regions:
         values = field.dat.data_wo_with_halos
         for _, material, cells in self:
             nodes = space.cell_node_list[cells]
-            if isinstance(material, Material) and _knows(material):
+            if _knows(material):
                 values[nodes] = matrix_of(material.evaluated(values_at(space, nodes)))
             else:
                 # Of a stress that is known in UFL only.
@@ -98,16 +97,14 @@ class Regions:
         """The UFL expressions in the materials."""
         found = []
         for m in self.materials.values():
-            known = isinstance(m, Material) and _knows(m)
-            found += parameters(m) if known else (in_ufl(m), m.density)
+            found += parameters(m) if _knows(m) else (in_ufl(m), m.density)
         return [value for value in found if isinstance(value, Expr)]
 
     @property
     def is_constant(self) -> bool:
         """Whether no material varies inside a cell, as far as its form shows without evaluation."""
         return all(
-            isinstance(m, Material) and _knows(m) and all(map(_is_cellwise, parameters(m)))
-            for m in self.materials.values()
+            _knows(m) and all(map(_is_cellwise, parameters(m))) for m in self.materials.values()
         )
 
     def element(self, degree: int) -> FiniteElement:
@@ -149,9 +146,10 @@ def values_at(space, nodes: np.ndarray) -> Callable:
 
 
 def _knows(material) -> bool:
-    """Whether the material's formulas are entry-wise, unlike those of a ply of a user's material."""
-    inner = getattr(material, "material", None)
-    return inner is None or (isinstance(inner, Material) and _knows(inner))
+    """Whether a material and that of its plies have entry-wise formulas, unlike a user's material."""
+    while isinstance(material, Ply):
+        material = material.material
+    return isinstance(material, Material)
 
 
 def _is_cellwise(value) -> bool:
@@ -170,15 +168,10 @@ def in_ufl(material) -> Expr:
     return ufl.as_matrix([[columns[j][i] for j in range(6)] for i in range(6)])
 
 
-class MaterialChange(NamedTuple):
-    """dC (points, 6, 6) and dρ (points,) on this rank."""
-
-    elasticity: np.ndarray
-    density: np.ndarray
-
-
-def change_of(regions: Regions, parameter, tag, element) -> MaterialChange:
-    """The derivative of C and ρ by a parameter of the material with a tag, or of all that have it."""
+def change_of(regions: Regions, parameter, tag, element) -> tuple[np.ndarray, np.ndarray]:
+    """Derivatives of C (points, 6, 6) and ρ (points,) on this rank by a parameter of the material with a
+    tag, or of all that have it.
+    """
     name, index = parameter if isinstance(parameter, tuple) else (parameter, None)
     if tag is not None and tag not in regions.materials:
         raise ValueError(f"tag: no material has the tag {tag!r}")
@@ -188,7 +181,7 @@ def change_of(regions: Regions, parameter, tag, element) -> MaterialChange:
     elasticity, density = np.zeros((count, 6, 6)), np.zeros(count)
     found = False
     for here, material, cells in regions:
-        if tag not in (None, here) or not isinstance(material, Material):
+        if tag not in (None, here) or not _knows(material):
             continue
         nodes = space.cell_node_list[cells]
         moved = _moved(material.evaluated(values_at(space, nodes)), name, index)
@@ -200,7 +193,7 @@ def change_of(regions: Regions, parameter, tag, element) -> MaterialChange:
     if not found:
         raise ValueError(f"parameter: no material there has {parameter!r}")
     own = space.dof_dset.size
-    return MaterialChange(elasticity[:own], density[:own])
+    return elasticity[:own], density[:own]
 
 
 def _moved(material, name: str, index: int | None):

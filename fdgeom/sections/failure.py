@@ -1,4 +1,4 @@
-"""Failure criteria of materials."""
+"""Failure criteria of materials, for stress as entries ``[i][j]`` in the axes of the material."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,20 +10,8 @@ from fdgeom.messages import format_value
 from fdgeom.validation import number
 
 
-class Criterion:
-    """Base class of failure criteria, for stress as entries ``[i][j]`` in the axes of the material."""
-
-    def index(self, stress) -> np.ndarray:
-        """Failure index: below 1 the material holds."""
-        raise NotImplementedError
-
-    def reserve(self, stress) -> np.ndarray:
-        """Factor by which the stress can grow until the index is 1."""
-        raise NotImplementedError
-
-
 @dataclass(frozen=True)
-class VonMises(Criterion):
+class VonMises:
     """Von Mises' criterion: √(3/2 s:s) over the yield stress, s the deviatoric stress.
 
     Parameters
@@ -42,17 +30,19 @@ class VonMises(Criterion):
         number("yield_stress", self.yield_stress, above=0)
 
     def index(self, stress) -> np.ndarray:
+        """Failure index: below 1 the material holds."""
         (a, f, e), (_, b, d), (_, _, c) = stress
         squares = ((a - b) ** 2 + (b - c) ** 2 + (c - a) ** 2) / 2 + 3 * (d**2 + e**2 + f**2)
         return np.sqrt(squares) / self.yield_stress
 
     def reserve(self, stress) -> np.ndarray:
+        """Factor by which the stress can grow until the index is 1."""
         with np.errstate(divide="ignore"):
             return 1 / self.index(stress)
 
 
 @dataclass(frozen=True)
-class TsaiWu(Criterion):
+class TsaiWu:
     """Tsai and Wu's criterion of a ply: F_i σ_i + F_ij σ_i σ_j, in the ply's axes (1 the fibre).
 
     Parameters
@@ -106,10 +96,12 @@ class TsaiWu(Criterion):
         return linear, quadratic
 
     def index(self, stress) -> np.ndarray:
+        """Failure index: below 1 the material holds."""
         linear, quadratic = self._parts(stress)
         return linear + quadratic
 
     def reserve(self, stress) -> np.ndarray:
+        """Factor by which the stress can grow until the index is 1."""
         linear, quadratic = self._parts(stress)
         # The positive root of quadratic r² + linear r = 1, in the form that does not cancel.
         with np.errstate(divide="ignore"):

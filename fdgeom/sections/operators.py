@@ -74,14 +74,14 @@ class Operators:
         self.elasticity = elasticity
         element = elasticity.function_space().ufl_element().sub_elements[0]
         self.weight = Function(FunctionSpace(mesh, element))
-        self._g, self._u = Function(self.space), Function(self.space)
+        self._fields = g, u = Function(self.space), Function(self.space)
         self._shift = Constant(0.0)
         h, w = TestFunction(self.space), TrialFunction(self.space)
         self._measure = measure = dx(domain=mesh, degree=quadrature)
-        stress = ufl.dot(elasticity, strain_vector(self._g, self._u))
+        stress = ufl.dot(elasticity, strain_vector(g, u))
         self._against_warping = get_assembler(inner(stress, strain_vector(h, None)) * measure)
         self._against_slope = get_assembler(inner(stress, strain_vector(None, h)) * measure)
-        self._mass = get_assembler(self.weight * inner(self._u, h) * measure)
+        self._mass = get_assembler(self.weight * inner(u, h) * measure)
         self._stiffness = (
             inner(ufl.dot(elasticity, strain_vector(w, None)), strain_vector(h, None))
             + self._shift * inner(w, h)
@@ -92,7 +92,7 @@ class Operators:
         """Area, centroid, and the six rigid fields about the centroid."""
         y = SpatialCoordinate(self.mesh)
         place = Function(self.space).interpolate(ufl.as_vector([0.0, y[0], y[1]])).dat.data_ro
-        self.centroid, self.rigid = np.zeros(2), rigid_fields(place)
+        self.rigid = rigid_fields(place)
         moments = self.moments(1.0)
         self.area = moments[3, 3]
         # First moments: M = c × F of a unit force along the beam is (0, c₂, -c₁).
@@ -111,15 +111,12 @@ class Operators:
             self.elasticity.dat.data_wo[...] = values
 
     # --- arrays and functions ------------------------------------------------------------------------
-    def put(self, g: np.ndarray | None, u: np.ndarray | None) -> tuple[Function, Function]:
-        """Set the two fields as functions; None is zero."""
-        self._fill((self._g, self._u), (g, u))
-        return self._g, self._u
-
-    @staticmethod
-    def _fill(functions: tuple, fields: tuple) -> None:
-        for function, values in zip(functions, fields, strict=True):
+    def put(self, g, u, into: tuple[Function, Function] | None = None) -> tuple[Function, Function]:
+        """Set two fields as functions; None is zero."""
+        functions = into or self._fields
+        for function, values in zip(functions, (g, u), strict=True):
             function.dat.data_wo[...] = 0.0 if values is None else values
+        return functions
 
     def pair(self, dual: np.ndarray, fields: np.ndarray) -> np.ndarray:
         """Duality of functionals with fields: entry (i, j) of the i-th with the j-th."""
@@ -140,9 +137,8 @@ class Operators:
     @cached_property
     def _against_elasticity(self):
         # Compiled for gradients only.
-        self._other_g, self._other_u = Function(self.space), Function(self.space)
-        strain = strain_vector(self._g, self._u)
-        other = strain_vector(self._other_g, self._other_u)
+        self._others = Function(self.space), Function(self.space)
+        strain, other = strain_vector(*self._fields), strain_vector(*self._others)
         change = TestFunction(self.elasticity.function_space())
         return get_assembler(inner(ufl.outer(strain, other), change) * self._measure)
 
@@ -150,13 +146,13 @@ class Operators:
         """dC ↦ ∫ (D(g) + S(u)) : dC : (D(h) + S(v)) of (g, u) and (h, v), (points, 6, 6)."""
         form = self._against_elasticity
         self.put(*first)
-        self._fill((self._other_g, self._other_u), second)
+        self.put(*second, into=self._others)
         return form.assemble().dat.data_ro.copy()
 
     @cached_property
     def _against_density(self):
         change = TestFunction(self.weight.function_space())
-        return get_assembler(inner(inner(self._g, self._u), change) * self._measure)
+        return get_assembler(inner(inner(*self._fields), change) * self._measure)
 
     def against_density(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """dρ ↦ ∫ dρ first·second, (points,)."""

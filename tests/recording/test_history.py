@@ -39,7 +39,7 @@ def test_samples_have_one_shape(history):
     """Of matrices too; a sample of another shape or name leaves the history as it is."""
     before = history["momentum"]
     for other in ({"energy": 1.0, "momentum": np.zeros(2)}, {"energy": 1.0, "mass": np.zeros(3)}):
-        with pytest.raises(ValueError, match="sample has .*, expected"):
+        with pytest.raises(ValueError, match="sample has the columns .*, expected"):
             history.append(1.0, 15, other)
     with pytest.raises(TypeError):
         history.append(1.0, 15, {"energy": "a", "momentum": np.zeros(3)})
@@ -48,6 +48,30 @@ def test_samples_have_one_shape(history):
     for k in range(3):
         made.append(k, k, {"spin": k * np.eye(3)})
     assert np.array_equal(made["spin"], np.arange(3.0)[:, None, None] * np.eye(3))
+    # As many numbers as before are not enough.
+    made = History()
+    made.append(0.0, 0, {"one": 1.0, "two": [2.0, 3.0]})
+    with pytest.raises(ValueError, match=r"columns \['one\[0\]', 'one\[1\]', 'two'\], expected"):
+        made.append(1.0, 1, {"one": [1.0, 2.0], "two": 3.0})
+
+
+class Growing:
+    """A monitor of a vector that gets longer."""
+
+    def bind(self, system):
+        self.size = 0
+
+    def sample(self):
+        self.size += 1
+        return {"tip": np.zeros(self.size)}
+
+
+def test_rows_of_a_table_have_one_length(tmp_path):
+    """Also where the history keeps no sample."""
+    path = tmp_path / "a.csv"
+    with pytest.raises(ValueError, match="sample has the columns .*, expected"):
+        run(OscillatorStepper(Oscillators()), steps=3, monitors=Growing(), csv=path, keep=0)
+    assert path.read_text().splitlines() == ["t,step,tip[0]"]
 
 
 class Restless:
@@ -77,8 +101,8 @@ def test_values_belong_to_their_names_in_any_order(tmp_path):
     made.append(0.0, 0, {"first": 1.0, "second": 2.0})
     made.append(1.0, 1, {"second": 2.0, "first": 1.0})
     assert made["first"].tolist() == [1.0, 1.0]
-    with pytest.raises(ValueError, match=r"monitors record the names .*third.*, at first .*second"):
-        run(stepper, steps=3, monitors=Restless(change=True), keep=0)
+    with pytest.raises(ValueError, match=r"sample has the columns .*third.*, expected .*second"):
+        run(stepper, steps=3, monitors=Restless(change=True), csv=tmp_path / "b.csv", keep=0)
 
 
 def test_repr_tells_the_names_and_the_span(history):
@@ -249,12 +273,12 @@ def test_appending_leaves_what_is_there(tmp_path):
     # As a hand, or another program, might have left it.
     lines = path.read_text().splitlines()
     path.write_bytes(b"\n".join(line.encode() for line in lines) + b"\n")
-    before, node = path.read_bytes(), path.stat().st_ino
+    before, node, names = path.read_bytes(), path.stat().st_ino, lines[0].split(",")[2:]
     late = OscillatorStepper(Oscillators())
     for step in (0, 1, 7, 49, 50):
         path.write_bytes(before)
         late.t, late.steps = 0.1 * step, step
-        CSVFile(path, append=True).open(late.system.mesh.comm, lines[0].split(","), step)
+        CSVFile(path, append=True).open(late.system.mesh.comm, dict.fromkeys(names, 0.0), step)
         assert path.read_bytes() == b"".join(before.splitlines(keepends=True)[: step + 1])
         assert path.stat().st_ino == node
     path.write_bytes(before)

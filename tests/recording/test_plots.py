@@ -5,7 +5,15 @@ import re
 
 import numpy as np
 import pytest
-from firedrake import Constant, IntervalMesh, PeriodicIntervalMesh
+from firedrake import (
+    Constant,
+    IntervalMesh,
+    PeriodicIntervalMesh,
+    SpatialCoordinate,
+    as_vector,
+    conditional,
+    lt,
+)
 from recording_fakes import Oscillators, OscillatorStepper, Rod, RodStepper
 
 import fdgeom as fg
@@ -70,6 +78,34 @@ def test_snapshots_are_in_order_along_the_rod(recorded):
     x = snapshots.positions[0]
     s = snapshots.s
     assert np.allclose(x, np.stack([s, 0.1 * s**2, np.sin(s)], axis=1), rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3])
+@pytest.mark.parametrize("turned", [False, True])
+def test_fields_are_in_order_along_the_rod(degree, turned):
+    """A field that jumps between two cells, whichever way these are numbered."""
+    mesh = IntervalMesh(4, 1.0)
+    x = mesh.coordinates.dat.data
+    x[:] = 1 - x if turned else x
+    stiffness, inertia = np.diag([1.0, 1, 1, 100, 100, 100]), np.diag([2.0, 1, 1, 3, 3, 3])
+    beam = fg.Beam(mesh, fg.Section(stiffness, inertia), degree=degree)
+    (s,) = SpatialCoordinate(mesh)
+    beam.strain.interpolate(as_vector([conditional(lt(s, 0.5), 1.0, 0.0), 0, 0, 0, 0, 0]))
+    shapes = fg.Snapshots(fields=["curvature"])
+    shapes.take(beam, 0.0)
+    (found,) = shapes.values["curvature"]
+    assert found == pytest.approx(np.repeat([1.0, 1, 0, 0], degree), abs=1e-12)
+
+
+def test_fields_are_in_order_around_a_ring():
+    """The first value is that between the first two nodes."""
+    ring = Rod(mesh=PeriodicIntervalMesh(6, 6.0))
+    (s,) = SpatialCoordinate(ring.mesh)
+    ring.strain.interpolate(as_vector([s, 0, 0, 0, 0, 0]))
+    shapes = fg.Snapshots(fields=["strain"])
+    shapes.take(ring, 0.0)
+    (found,) = shapes.values["strain"]
+    assert found == pytest.approx((shapes.s + 0.5) % 6)
 
 
 def test_shapes(recorded):

@@ -112,6 +112,16 @@ def test_series_goes_on_in_a_second_run_and_after_a_restart(tmp_path):
     assert np.allclose(fields["q"].reshape(3, 2)[:, 0], stepper.system.q.dat.data_ro, rtol=1e-15)
 
 
+@pytest.mark.parametrize(("dt", "start"), [(2.0**-50, 0.0), (2.0**-20, 2.0**30)])
+def test_series_of_short_steps_goes_on(tmp_path, dt, start):
+    """Of times near zero, and of times with few digits left for a step."""
+    path, stepper = tmp_path / "a.pvd", OscillatorStepper(Oscillators(), dt=dt)
+    stepper.t = start
+    run(stepper, steps=3, output=VTKOutput(path))
+    run(stepper, steps=2, output=VTKOutput(path, append=True))
+    assert times(path) == [start + k * dt for k in range(6)]
+
+
 @pytest.mark.parametrize(("name", "plain"), [("ü", "u00fc"), ("a&b", "au0026b"), ("a b", "a b")])
 def test_names_beyond_ascii(tmp_path, name, plain):
     """Of the file, its folder and the fields; a series that is continued, too."""

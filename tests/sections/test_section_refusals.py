@@ -58,6 +58,15 @@ class Soft:
         return Constant(np.ones((3, 3))) * strain[0, 0] + 0 * strain
 
 
+class Plain:
+    """A material of a user's own, whose formulas are known in UFL only."""
+
+    density = 1.0
+
+    def stress(self, strain, frame):
+        return 2 * strain
+
+
 class Stiff:
     density = 1.0
 
@@ -152,12 +161,13 @@ def test_degree_one_warns():
 
 
 def test_refused_when_asked():
-    section = make(square(), STEEL)
+    section, own = make(square(), STEEL), make(square(), fg.Ply(Plain()))
     for action, message in (
         (lambda: section.recover([1, 2, 3]), "resultants must be six numbers"),
         (lambda: section.recover([np.inf] * 6), "resultants must be six numbers"),
         (lambda: section.failure_index([1] * 6, {3: fg.VonMises(1.0)}), "criteria: no material"),
         (lambda: section.derivative("angle"), "parameter: no material there has 'angle'"),
+        (lambda: own.derivative("angle"), "parameter: no material there has 'angle'"),
         (lambda: section.derivative("density", 4), "tag: no material has the tag 4"),
     ):
         with pytest.raises(ValueError, match=f"^{message}"):

@@ -4,10 +4,12 @@ import html
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from fdgeom.files import as_path, writing
+from fdgeom.lie.arrays import quaternion
 from fdgeom.messages import format_value
 from fdgeom.recording.snapshots import Snapshots, holds_shapes
 from fdgeom.recording.units import FIELDS, check_units
@@ -15,11 +17,13 @@ from fdgeom.sections.outline import ellipse, rectangle
 from fdgeom.statics.modes import VibrationModes
 from fdgeom.validation import choice, instance, text
 
-from .modes import shapes_of
 from .picture import picture
 
 _HERE = Path(__file__).parent
 _OUTLINES = {"rectangle": rectangle, "ellipse": lambda a, b: ellipse(a / 2, b / 2)}
+
+#: Shapes in a period, and the largest displacement as a part of the scene.
+_FRAMES, _LARGEST = 24, 0.1
 
 
 class Scene:
@@ -104,7 +108,7 @@ def save_scene(
     units = check_units(units, names) | (FIELDS if units == "SI" else {})
     cases: list[dict] = []
     if isinstance(shapes, VibrationModes):
-        shapes, cases = shapes_of(shapes, units.get("time"))
+        shapes, cases = _shapes_of(shapes, units.get("time"))
     if not holds_shapes("shapes", shapes):
         return None
     unit = units.get("time", "") if parameter == "t" else ""
@@ -154,3 +158,40 @@ def _sides(thickness) -> tuple[float, float]:
             f"thickness must be a positive length or two, not {format_value(thickness)}"
         )
     return float(both[0]), float(both[1])
+
+
+def _shapes_of(modes: VibrationModes, time: str | None) -> tuple[Snapshots, list[dict]]:
+    """All modes one after the other, and where each begins and ends; ``time``: the unit of time."""
+    found = Snapshots()
+    found.take(modes.beam, 0.0)
+    nodal: list[Any] = [found.nodal(shape) for shape in modes.shapes]
+    if not found.positions:
+        return found, []
+    (position,), (orientation,) = found.positions, found.orientations
+    extent, frames = np.linalg.norm(np.ptp(position, axis=0)), _FRAMES + 1
+    phase = np.sin(np.linspace(0, 2 * np.pi, frames))[:, None, None]
+    found.times = np.arange(float(len(nodal) * frames)).tolist()
+    found.forces = found.forces * len(found.times)
+    cases = []
+    found.positions, found.orientations = [], []
+    for k, (value, shape) in enumerate(zip(modes.eigenvalues, nodal, strict=True)):
+        turn, shift = shape[:, :3], shape[:, 3:]
+        # A mode that only twists has hardly any displacement: then half a radian at most.
+        amplitude = min(
+            _LARGEST * extent / max(np.linalg.norm(shift, axis=1).max(), 1e-300),
+            0.5 / max(np.linalg.norm(turn, axis=1).max(), 1e-300),
+        )
+        turns = quaternion.exp(amplitude * phase * turn)
+        found.positions += list(position + amplitude * phase * shift)
+        found.orientations += list(quaternion.product(orientation, turns))
+        name = _name_of(k, complex(value), time)
+        cases.append({"name": name, "first": k * frames, "last": (k + 1) * frames - 1})
+    return found, cases
+
+
+def _name_of(k: int, value: complex, time: str | None) -> str:
+    """The number of a mode and its frequency."""
+    unit = {None: "", "s": " Hz"}.get(time, f"/{time}")
+    if value.real < 0 or abs(value.imag) > 1e-7 * abs(value):
+        return f"{k + 1}: unstable"
+    return f"{k + 1}: f = {np.sqrt(value.real) / (2 * np.pi):.4g}{unit}"

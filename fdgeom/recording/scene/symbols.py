@@ -57,8 +57,7 @@ class Symbols:
         self._colors: list[int] = []
         self.notes: list[str] = []
         for mark in shapes.marks:
-            x, q = positions[:, mark.node], orientations[:, mark.node]
-            getattr(self, f"_{mark.kind}")(mark, x, q)
+            self._add(mark, positions[:, mark.node], orientations[:, mark.node])
 
     def joined_balls(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Places (times, n, 3), diameters and colours of the balls."""
@@ -70,38 +69,29 @@ class Symbols:
         counts = [surface.vertices.shape[1] for surface in self.surfaces]
         return np.repeat(np.uint32(self._colors), counts)
 
-    # --- a method for each kind of mark ----------------------------------------------------------------
-    def _body(self, mark, x, q) -> None:
-        places = x + quaternion.rotate(q, np.array(mark.vector))
-        self.balls.append((places, 2 * max(mark.size, self._size), _BODY))
-
-    def _joint(self, mark, x, q) -> None:
-        self.balls.append((x, 2 * self._size, _METAL))
-
-    def _revolute(self, mark, x, q) -> None:
-        turn = quaternion.product(q, shortest(_Z, np.array(mark.vector)))
-        self._place(mark.kind, x, turn)
-
-    _prismatic = _revolute
-
-    def _clamped(self, mark, x, q) -> None:
-        is_first = mark.node in [first for first, _ in self._shapes.parts]
-        inward = (1.0 if is_first else -1.0) * np.eye(3)[self._shapes.axis]
-        self._place(mark.kind, x, quaternion.product(q, shortest(_Z, inward)))
-
-    def _pinned(self, mark, x, q) -> None:
-        self._place(mark.kind, x, self._upright)
-
-    def _ground(self, mark, x, q) -> None:
-        self._place("pinned", x[:1], self._upright)
-
-    def _sliding(self, mark, x, q) -> None:
-        turn = shortest(_Z, np.array(mark.vector))
-        self._place(mark.kind, x - 1.4 * self._size * self._up, turn)
-        self._place("pinned", x, self._upright, 0.7 * self._size)
-
-    def _given(self, mark, x, q) -> None:
-        self._place(mark.kind, x, self._upright, color=_FORCE)
+    def _add(self, mark, x, q) -> None:
+        """The symbol of a mark at poses (times, 3) and (times, 4)."""
+        kind, vector = mark.kind, np.array(mark.vector)
+        match kind:
+            case "body":
+                places = x + quaternion.rotate(q, vector)
+                self.balls.append((places, 2 * max(mark.size, self._size), _BODY))
+            case "joint":
+                self.balls.append((x, 2 * self._size, _METAL))
+            case "revolute" | "prismatic":
+                self._place(kind, x, quaternion.product(q, shortest(_Z, vector)))
+            case "clamped":
+                is_first = mark.node in [first for first, _ in self._shapes.parts]
+                inward = (1.0 if is_first else -1.0) * np.eye(3)[self._shapes.axis]
+                self._place(kind, x, quaternion.product(q, shortest(_Z, inward)))
+            case "sliding":
+                self._place(kind, x - 1.4 * self._size * self._up, shortest(_Z, vector))
+                self._place("pinned", x, self._upright, 0.7 * self._size)
+            case "ground":
+                self._place("pinned", x[:1], self._upright)
+            case _:
+                color = _FORCE if kind == "given" else _METAL
+                self._place(kind, x, self._upright, color=color)
 
     def _place(self, kind: str, places, turn, scale=None, color: int = _METAL) -> None:
         """A symbol at places (times, 3), turned by quaternions."""
