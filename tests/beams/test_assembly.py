@@ -196,6 +196,27 @@ def test_springs_and_dampers():
     assert now == pytest.approx(energy(omegas[0]) - lost, rel=2e-3)
 
 
+class Stiffening(fg.Revolute):
+    """A hinge whose spring has the energy ½ k θ² (1 + θ²)."""
+
+    @classmethod
+    def potential(cls, a, b, stiffness, rest):
+        angle = cls.coordinate(a, b) - rest
+        return 0.5 * stiffness * angle**2 * (1 + angle**2)
+
+
+def test_a_joint_derived_from_another_is_a_joint_of_its_own():
+    """Beside a joint of its base class, whose conditions and spring it does not have too."""
+    lower, upper = straight((0, 0, 0), (1, 0, 0), 2), straight((1, 0, 0), (2, 0, 0), 2)
+    joints = [
+        fg.Revolute(fg.ground, lower.left, axis=Z, stiffness=2.0, rest=0.5),
+        Stiffening(lower.right, upper.left, axis=Z, stiffness=2.0, rest=0.5),
+    ]
+    assembly = fg.Assembly([lower, upper], joints)
+    assert assembly.potential_energy() == pytest.approx(0.25 + 0.25 * 1.25)
+    assert assembly.gap() < 1e-14
+
+
 def test_bodies_and_forces():
     """At rest under gravity the ground carries the weight, at the lever that statics says."""
     beam = straight((0, 0, 0), (0, -1, 0), 3, section(stiffness=1e5 * np.eye(6)))

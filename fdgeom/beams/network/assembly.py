@@ -14,7 +14,7 @@ from fdgeom.beams.ends import held_components
 from fdgeom.beams.fingerprint import beam_parameters, parameters_of_loads, with_kind
 from fdgeom.beams.held_nodes import Hold, held_ends
 from fdgeom.beams.network.copying import FIELDS, BeamCopy, ManySnapshots
-from fdgeom.beams.network.joint_set import JointSet, JointSprings
+from fdgeom.beams.network.joint_set import JointSet
 from fdgeom.beams.network.joints import Ground, Joint, Place, PointBody, Prismatic
 from fdgeom.beams.network.network import Network
 from fdgeom.beams.network.network_rod import NetworkRod
@@ -127,7 +127,6 @@ class Assembly(OffTape, RodMotion):
             if joints
             else None,
         )
-        self.springs = JointSprings(self.joints) if joints else None
         self._body = Function(self.space, name="body velocity")
         self._body_velocity = BodyVelocity(self.v, self.orientation, self._body)
         #: Values of the beams' fields when they last agreed with those of the network.
@@ -201,10 +200,10 @@ class Assembly(OffTape, RodMotion):
 
     # --- as a motion ---------------------------------------------------------------------------------
     def branch(self):
-        return None if self.springs is None else self.springs.half_cosines()
+        return None if self.joints is None else self.joints.half_cosines()
 
     def check_branch(self, before):
-        self.springs.check_half_turns(before)
+        self.joints.check_half_turns(before)
 
     def set_time(self, t: float) -> None:
         super().set_time(t)

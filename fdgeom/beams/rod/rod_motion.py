@@ -55,8 +55,6 @@ class RodMotion(RodSystem, Motion):
     #: The beams that it moves, and the held ends of each.
     members: tuple = ()
     _ends: Sequence[dict[str, Hold]] = ()
-    #: Springs and dampers of the joints of a network.
-    springs: Any = None
     #: Loads on all of them, beside their own.
     _common_loads: tuple = ()
     is_chain = True
@@ -117,7 +115,7 @@ class RodMotion(RodSystem, Motion):
 
     def spring_work(self, configuration, v: Expr, test: Expr) -> Form:
         """Virtual work of the springs and dampers of joints, against the motion."""
-        return Form([]) if self.springs is None else self.springs.work(configuration, v, test)
+        return Form([]) if self.joints is None else self.joints.spring_work(configuration, v, test)
 
     def inertia(self, test: Expr, direction: Expr) -> Form:
         """The mass matrix at the present configuration."""
@@ -137,7 +135,7 @@ class RodMotion(RodSystem, Motion):
     def potential(self, configuration) -> Form:
         """Elastic energy, of the joints' springs too."""
         elastic = self.rod.potential(configuration)
-        return elastic if self.springs is None else elastic + self.springs.potential(configuration)
+        return elastic if self.joints is None else elastic + self.joints.potential(configuration)
 
     def energies(self) -> dict[str, Form]:
         """Kinetic energy, potential energy (elastic, of the joints' springs too), the potential of
