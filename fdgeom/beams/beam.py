@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import ufl
-from firedrake import Constant, TestFunction, dot, inner, split
+from firedrake import Constant, Function, TestFunction, dot, inner, split
 from ufl.algorithms import extract_coefficients
 from ufl.classes import Expr, Form
 from ufl.corealg.traversal import unique_pre_traversal
@@ -40,10 +40,6 @@ from fdgeom.taping import not_taped, record
 
 if TYPE_CHECKING:
     from fdgeom.beams.section import Section
-
-#: What the equations of a beam are made of.
-_FIXED = {"section", "degree", "end_weight", "ends", "law", "loads", "damping", "strain_measure"}
-
 
 class Beam(BeamFields, RodSystem, PoissonSystem):
     """Geometrically exact beam: bending, torsion, shear and extension, large rotations.
@@ -176,10 +172,14 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
 
     def __setattr__(self, name: str, value) -> None:
         """Set an attribute; what the equations have been made of cannot be replaced."""
-        if name in _FIXED and name in vars(self) and (name != "loads" or "rod" in vars(self)):
+        known = vars(self).get(name, value)
+        if known is not value and not name.startswith("_"):
+            remedy = "make another beam, or give it Constants or Functions, whose values may change"
+            if isinstance(known, Function):
+                remedy = f"set its values, such as by beam.{name}.assign(...)"
             raise AttributeError(
                 f"Beam.{name} cannot be replaced, since the equations of the beam have been made of it: "
-                "make another beam, or give it Constants or Functions, whose values may change"
+                + remedy
             )
         super().__setattr__(name, value)
 

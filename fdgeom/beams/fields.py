@@ -112,17 +112,17 @@ class BeamFields:
         self.law = LINEAR if law is None else law
         moving = (self.state, *self.functions().values())
         self.sampled_law = sampled_law(self.law, self.stiffness, mesh, in_cells, moving)
-        self.reference_strain = sample_shape(
-            "reference_strain", reference_strain, strain_space, self.time
+        if shaped and reference_strain is not None:
+            raise ValueError("give reference_strain or reference_shape, not both")
+        self.shaped = shaped
+        self.reference_strain = (
+            Function(strain_space, name="reference_strain")
+            if shaped
+            else sample_shape("reference_strain", reference_strain, strain_space, self.time)
         )
         self.loads, self.damping = check_loads(loads), damping
         self.viscosity = viscosity_of(damping, self.stiffness, mesh)
         self.strain_measure = choice("strain_measure", strain_measure, STRAINS)
-        self.shaped = shaped
-        if shaped:
-            if reference_strain is not None:
-                raise ValueError("give reference_strain or reference_shape, not both")
-            self.reference_strain = Function(strain_space, name="reference_strain")
         self._nodal, self._end = gauss_lobatto(mesh, degree + 1), ends(mesh)
         self._inside = gauss(mesh, degree)
 
