@@ -24,7 +24,7 @@ from fdgeom.beams.forces import BeamReactions, StressResultants
 from fdgeom.beams.law import SectionLaw
 from fdgeom.beams.network.joints import Place
 from fdgeom.beams.rod.loads import BodyLoad
-from fdgeom.beams.rod.output import RodSystem, shown
+from fdgeom.beams.rod.output import RodSystem, shown, total_momenta
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.turns import Turns
 from fdgeom.beams.rod.variation import body_translation
@@ -40,6 +40,7 @@ from fdgeom.taping import not_taped, record
 
 if TYPE_CHECKING:
     from fdgeom.beams.section import Section
+
 
 class Beam(BeamFields, RodSystem, PoissonSystem):
     """Geometrically exact beam: bending, torsion, shear and extension, large rotations.
@@ -466,13 +467,8 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
 
     def _momentum_forms(self) -> dict[str, tuple[Form, ...]]:
         """Linear momentum ∫ R n and angular momentum ∫ R m + x × R n, in space, by component."""
-        parts = halves(self.momentum)
-        spin, linear = (quaternion.rotate(self.orientation, part) for part in parts)
-        angular = spin + ufl.cross(self.position, linear)
-        return {
-            "linear_momentum": tuple(self.at_nodes(linear[k]) for k in range(3)),
-            "angular_momentum": tuple(self.at_nodes(angular[k]) for k in range(3)),
-        }
+        parts = (quaternion.rotate(self.orientation, part) for part in halves(self.momentum))
+        return total_momenta(self.at_nodes, self.position, *parts)
 
     def energies(self) -> dict[str, Form]:
         """½⟨μ, D₁⁻¹μ⟩, ½⟨D₂γ, γ⟩, the potential of the loads that have one, and the sum.

@@ -78,7 +78,7 @@ class VibrationModes(OffTape):
         count = int(free.sum()) - sum(joint.size for joint in joints)
         load = validation.number("load", load)
         number = validation.whole("number", number, least=1, most=count - 2)
-        check_poses(motion.position, motion.orientation, motion.in_rods())
+        check_poses(motion.position, motion.orientation, motion.rod.cells.in_rods())
         if motion.constraint is not None:
             motion.constraint.check_position()
         found = pencil(motion, load, free)

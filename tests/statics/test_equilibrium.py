@@ -503,7 +503,7 @@ def test_an_interrupted_step_keeps_the_state(compiled, monkeypatch):
     def interrupt(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(statics._motion, "check_turned", interrupt)
+    monkeypatch.setattr(statics._problem, "check_turned", interrupt)
     with pytest.raises(KeyboardInterrupt):
         statics.solve(8.0, time=1.0)
     assert (statics.load, float(beam.time)) == (0.5, 0.0)

@@ -111,17 +111,15 @@ class Assembly(OffTape, RodMotion):
             beam.consistency.synchronised(strain_follows=True)
         position, orientation = self._start()
         self._check_meeting(joints, position)
-        time = Time()
-        made = NetworkRod(network, self.beams, bodies)
+        rod = NetworkRod(network, self.beams, bodies).rod(common, Time())
         names = ("position", "orientation")
         fields = [network.field(v, n) for v, n in zip((position, orientation), names, strict=True)]
         holds = self._holds()
         fixed = {number for number, hold in holds if len(hold.components)}
         rotations = arrays.quaternion.matrix(orientation)
         super().__init__(
-            made.rod(common, time),
+            rod,
             *fields,
-            inertias=made.inertias,
             holds=[hold for _, hold in holds],
             condition=(lambda motion: JointSet(motion, network, joints, fixed, rotations))
             if joints
@@ -258,7 +256,7 @@ class Assembly(OffTape, RodMotion):
     @cached_property
     def _momenta(self) -> Map:
         momentum = Function(self.space, name="momentum")
-        return Map(values={momentum: dot(self.rod.inertia.matrix, self._body)})
+        return Map(values={momentum: dot(self.rod.section_inertia.matrix, self._body)})
 
     @cached_property
     def _strain(self) -> Assemble:
@@ -350,7 +348,7 @@ class Assembly(OffTape, RodMotion):
 
     def output_cells(self) -> np.ndarray | None:
         """Mask of this rank's cells that are drawn: cells of beams, not of joints."""
-        inside = self.in_rods()
+        inside = self.rod.cells.in_rods()
         return inside if isinstance(inside, np.ndarray) else None
 
     # --- numbers ---------------------------------------------------------------------------------------
@@ -372,12 +370,12 @@ class Assembly(OffTape, RodMotion):
         set a configuration or velocity, and after `VariationalIntegrator`, they are those of the
         equations of motion at the present state.
         """
-        return self.exerted(joint, side, self.forces())[3:]
+        return self.forces().exerted(joint, side)[3:]
 
     @not_taped
     def moment(self, joint: Joint, side: str = "second") -> np.ndarray:
         """Moment (3, in space, about the node) of a joint on one of its places; see :meth:`force`."""
-        return self.exerted(joint, side, self.forces())[:3]
+        return self.forces().exerted(joint, side)[:3]
 
     @not_taped
     def joint_forces(self) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -226,7 +226,7 @@ class VariationalIntegrator(Stepper):
         virtual = self._in_space(unknown.test)
         residual = self._inertia.at_nodes(dot(gap(u), unknown.test))
         residual += system.constraint.slope(impulse, virtual, g)
-        residual += 0.5 * dt * system.spring_work(g, system.v, virtual)
+        residual += 0.5 * dt * system.constraint.spring_work(g, system.v, virtual)
         residual += condition(u, unknown.nu)
         solve = Solve(
             work=residual,
