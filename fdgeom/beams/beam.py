@@ -1,7 +1,7 @@
 """The geometrically exact beam."""
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +14,6 @@ from ufl.corealg.traversal import unique_pre_traversal
 from fdgeom import citations
 from fdgeom.beams.beam_motion import BeamMotion
 from fdgeom.beams.bracket import BracketEnd, bracket_step
-from fdgeom.beams.chain import Chain, Reconstruct, projection
 from fdgeom.beams.consistency import Consistency
 from fdgeom.beams.contact.contact import contact_fields
 from fdgeom.beams.ends import GivenPose, Sliding
@@ -119,10 +118,9 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
     ``ValueError``; call :meth:`reconstruct` or :meth:`project` to choose. Steppers on strain and
     momentum accept any strain and configuration and move them side by side.
 
-    For authors: ``consistency``, ``at_nodes``, ``bracket_ends``, ``chain``,
-    ``compliance_of_inertia``, ``elastic_strain``, ``ends``, ``in_measure``, ``inertia``,
-    ``inside``, ``kinetic``, ``numbers_of_inertia``, ``potential``, ``rod``, ``sampled_law``,
-    ``shaped``, ``stiffness``, ``tangent``, ``time``.
+    For authors: ``consistency``, ``at_nodes``, ``compliance_of_inertia``, ``elastic_strain``,
+    ``ends``, ``in_measure``, ``inertia``, ``inside``, ``kinetic``, ``numbers_of_inertia``,
+    ``potential``, ``rod``, ``sampled_law``, ``shaped``, ``stiffness``, ``tangent``, ``time``.
     """
 
     cites = ("ChenShi2025",)
@@ -147,12 +145,11 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         strain_measure: str = "simo-reissner",
     ) -> None:
         BeamFields.__init__(
-            self, mesh, section, law=law, degree=degree, end_weight=end_weight, left=left, right=right,
+            self, mesh, section, law=law, degree=degree, end_weight=end_weight,
             reference_strain=reference_strain, loads=loads, damping=damping,
             strain_measure=strain_measure, shaped=reference_shape is not None,
         )  # fmt: skip
-        #: The supports of the ends, for steps of strain and momentum.
-        self.bracket_ends = tuple(BracketEnd(self, end) for end in self.ends)
+        self.ends = BracketEnd(self, "left", left), BracketEnd(self, "right", right)
         PoissonSystem.__init__(
             self,
             self.state,
@@ -163,11 +160,10 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         )
         citations.cite(type(self))
         check_places(self)
-        self.chain = Chain(self)
         #: Keeps the two descriptions consistent.
-        self.consistency = Consistency(self, self.chain)
+        self.consistency = Consistency(self)
         if reference_shape is not None:
-            set_shape(self, self.chain, reference_shape)
+            set_shape(self, self.consistency.chain, reference_shape)
             self._perform([self.consistency.momentum_of_velocity])
             self.settle()
 
@@ -241,7 +237,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         return (self.consistency.noted,)
 
     def underivable(self):
-        moved = [e for end in self.bracket_ends for e in end.given_motion()]
+        moved = [e for end in self.ends for e in end.given_motion()]
         if any(extract_coefficients(e) for e in moved):
             return "the motion of an end is made of Functions"
         return None
@@ -264,17 +260,13 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         For degree 1, g_{j+1} = g_j cay(Δs (γ+e)); for higher degrees a Magnus expansion of sixth
         order between the nodes.
         """
-
-        find = partial(self.chain.from_pose, position, orientation)
-        shape = Reconstruct(self, self.chain, find, 0, moves=False)
-        self._change("Beam.reconstruct()", shape, self.consistency.velocity_of_momentum)
+        self._change("Beam.reconstruct()", self.consistency.from_pose(position, orientation))
 
     def project(self) -> None:
         """Fill strain and momentum from configuration and velocity: undo :meth:`reconstruct`."""
-        strain = projection(self, self.chain)
-        self._change("Beam.project()", strain, self.consistency.momentum_of_velocity)
+        self._change("Beam.project()", self.consistency.projected())
 
-    def _change(self, name: str, *operations: Operation) -> None:
+    def _change(self, name: str, operations: Sequence[Operation]) -> None:
         """Perform operations that make all fields consistent."""
 
         def do() -> None:
@@ -331,7 +323,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         if 1 not in active:
             return ()
         part = tuple(active).index(1)
-        return tuple(e for end in self.bracket_ends for e in end.essential_values(part))
+        return tuple(e for end in self.ends for e in end.essential_values(part))
 
     def forcing(self, test, gradient, dt):
         """Work of the loads on a test of the momentum (body frame), over a step g⁰ → g⁰ cay(Δt ζ)."""
@@ -359,7 +351,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         self.prepare()
         for load in self.loads:
             load.check_start(self)
-        for end in self.bracket_ends:
+        for end in self.ends:
             end.check_start()
 
     def _refuse_damping_and_time(self) -> None:
@@ -383,7 +375,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
 
     def set_time(self, t: float) -> None:
         self._now.set(t)
-        for end in self.bracket_ends:
+        for end in self.ends:
             end.update()
 
     @cached_property
@@ -417,7 +409,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
     # --- as a system -------------------------------------------------------------------------------
     def all_forms(self) -> tuple[Form | Expr, ...]:
         found: list[Form | Expr] = [*self.forms]
-        found += (e for end in self.bracket_ends for e in end.given_motion())
+        found += (e for end in self.ends for e in end.given_motion())
         if self.degree == 1:  # else nothing moves it that has loads or damping
             pose, v = (self.position, self.orientation), self.velocity
             test = TestFunction(v.function_space())
@@ -456,9 +448,11 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         ``stepper.system.reactions()``.
         """
         self.prepare()
-        if "reactions" not in self._held:
-            self._held["reactions"] = BeamReactions(self)
-        return self._held["reactions"].values()
+        return self._reactions.values()
+
+    @cached_property
+    def _reactions(self) -> BeamReactions:
+        return BeamReactions(self)
 
     def velocity_in_space(self) -> Expr:
         """(angular, linear) velocity of the nodes in space, a UFL vector of 6; `velocity` is ζ."""

@@ -75,30 +75,23 @@ class BodyVelocity:
     """A velocity ``body`` in the body frame beside ``v``, whose translation is in space."""
 
     def __init__(self, v: Function, orientation: Function, body: Function) -> None:
-        self._comm, scratch = body.comm, Function(body.function_space())
-        self._body, self._scratch = Field(body), Field(scratch)
-        turned = in_body(orientation, v)
-        self._turn = PointwiseUpdate({scratch: turned})
-        turned_back = {v: body_translation(orientation, body)}
-        self._turn_back = PointwiseUpdate(turned_back)
+        self._comm, turned = body.comm, Function(body.function_space())
+        self._body, self._turned = Field(body), Field(turned)
+        self._turn = PointwiseUpdate({turned: in_body(orientation, v)})
+        back = {v: body_translation(orientation, body)}
+        self._turn_back = PointwiseUpdate(back)
         #: The operations that compute ``v``, unless both agree, and ``body``.
-        self.to_space = Performed(do=self._read, operations=[Map(values=turned_back)])
-        self.to_body = Performed(do=self._write, operations=[Map(values={body: turned})])
+        self.to_space = Performed(do=self._read, operations=[Map(values=back)])
+        self.to_body = Map(values={body: in_body(orientation, v)})
 
     def _read(self) -> None:
         if not self.agrees():
             self._turn_back.apply()
 
-    def _write(self) -> None:
-        self._turn.apply()
-        self._scratch.update_ghosts()
-        self._body.array[...] = self._scratch.array
-        self._body.written(ghosts_too=True)
-
     def agrees(self) -> bool:
         """Whether both are the same to the last bit."""
         self._turn.apply()
-        for field in (self._scratch, self._body):
+        for field in (self._turned, self._body):
             field.update_ghosts()
-        same = np.array_equal(self._scratch.array, self._body.array)
+        same = np.array_equal(self._turned.array, self._body.array)
         return same if self._comm.size == 1 else self._comm.allreduce(int(same), op=MPI.MIN) == 1

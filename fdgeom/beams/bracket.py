@@ -10,7 +10,7 @@ from ufl.algorithms import expand_derivatives
 from ufl.classes import Expr
 
 from fdgeom.beams.ends import HELD, GivenPose, Sliding
-from fdgeom.beams.fields import BeamFields, End
+from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.loads import NodalStep
 from fdgeom.beams.rod.mean_directors import mean_cayley
@@ -23,13 +23,17 @@ from fdgeom.operations import EssentialValues
 
 
 class BracketEnd:
-    """One end of a beam in this form: free, clamped, pinned, or with a given body velocity ζ."""
+    """One end of a beam and its support as the user gave it; for steps on strain and momentum free,
+    clamped, pinned, or with a given body velocity ζ.
+    """
 
     # At a held end a stage of the momentum is the mean of the old and the new velocity, so that the
     # new velocity is met exactly. An end held in some directions of space is refused: its
     # conditions are not on components of ζ.
-    def __init__(self, beam: BeamFields, end: End) -> None:
-        self.name, self.kind = name, kind = end.name, end.kind
+    def __init__(
+        self, beam: BeamFields, name: str, kind: str | Sliding | GivenPose | Callable
+    ) -> None:
+        self.name, self.kind = name, kind
         velocity = _given_velocity(kind)
         self._in_space = velocity is None and isinstance(kind, Sliding | GivenPose)
         prescribed = velocity is not None

@@ -1,7 +1,7 @@
 """Fields of a beam, and its section, law and reference strain at quadrature points."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import ufl
@@ -17,7 +17,6 @@ from firedrake import (
 from pyadjoint.tape import annotate_tape
 from ufl.classes import Expr, Form
 
-from fdgeom.beams.ends import GivenPose, Sliding
 from fdgeom.beams.law import LINEAR, SectionLaw, sampled_law
 from fdgeom.beams.rod.loads import BodyLoad, check_loads
 from fdgeom.beams.rod.strains import STRAINS
@@ -38,16 +37,11 @@ from fdgeom.validation import choice, instance, number
 DEGREES = (1, 2, 3, 4)
 
 
-@dataclass(frozen=True)
-class End:
-    """An end of a beam, "left" or "right", and its support as the user gave it."""
-
-    name: str
-    kind: str | Sliding | GivenPose | Callable
-
-
 class BeamFields:
     """Fields and data of a beam, which its chain of nodes, its ends, its loads and its rod read."""
+
+    #: Both ends, with ``name`` ("left", "right") and ``kind``, the support as the user gave it.
+    ends: Sequence[Any]
 
     # The arguments are those of `fdgeom.Beam`; `shaped`: the stress-free shape is given in space,
     # and the reference strain follows it. `tangent` is e, the unit vector of 6 along the axis;
@@ -61,8 +55,6 @@ class BeamFields:
         law: SectionLaw | None,
         degree: int,
         end_weight: float,
-        left: str | Sliding | GivenPose | Callable,
-        right: str | Sliding | GivenPose | Callable,
         reference_strain,
         loads: BodyLoad | Sequence[BodyLoad],
         damping,
@@ -75,7 +67,6 @@ class BeamFields:
         self.end_weight = number("end_weight", end_weight, above=0)
         if degree > 1 and end_weight != 0.5:
             raise ValueError("end_weight needs degree=1; leave it out")
-        self.ends = End("left", left), End("right", right)
         self.mesh, self.comm = mesh, mesh.comm
         self.section, self.degree = section, int(degree)
         #: Number of cells and length of all ranks, for descriptions.

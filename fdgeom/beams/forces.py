@@ -132,7 +132,7 @@ class BeamReactions:
         matrices = self._matrix.interpolate(beam.inertia).dat.data_ro
         forces, weights = (v.assemble().dat.data_ro for v in (self._force, self._weight))
         turns = beam.orientation.dat.data_ro
-        for end in beam.bracket_ends:
+        for end in beam.ends:
             if not len(end.held):
                 continue
             total, rates = np.zeros((2, 3)), end.accelerations()

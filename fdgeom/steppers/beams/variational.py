@@ -80,9 +80,8 @@ class VariationalIntegrator(Stepper):
     cites = ("MarsdenWest2001", "Demoures2015")
 
     def _form_of(self, system):
-        # A beam; an assembly is such a motion already.
-        has_measures = hasattr(type(system), "in_measure")
-        return system.in_measure(system.strain_measure) if has_measures else system
+        # A beam is a motion in configuration form.
+        return getattr(system, "motion", system)
 
     # --- the solves --------------------------------------------------------------------------------
     def _setup(self) -> None:
