@@ -119,8 +119,8 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
     momentum accept any strain and configuration and move them side by side.
 
     For authors: ``consistency``, ``at_nodes``, ``compliance_of_inertia``, ``elastic_strain``,
-    ``ends``, ``in_measure``, ``inertia``, ``inside``, ``kinetic``, ``numbers_of_inertia``,
-    ``potential``, ``rod``, ``sampled_law``, ``shaped``, ``stiffness``, ``tangent``, ``time``.
+    ``ends``, ``in_measure``, ``inertia``, ``kinetic``, ``potential``, ``rod``, ``sampled_law``,
+    ``shaped``, ``stiffness``, ``tangent``, ``time``.
     """
 
     cites = ("ChenShi2025",)
@@ -291,7 +291,8 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
 
     def _beam_pairing(self, a, b) -> Form:
         (a_strain, a_momentum), (b_strain, b_momentum) = split(a), split(b)
-        return self.inside(inner(a_strain, b_strain)) + self.at_nodes(inner(a_momentum, b_momentum))
+        strains = inner(a_strain, b_strain) * self._inside
+        return strains + self.at_nodes(inner(a_momentum, b_momentum))
 
     def _beam_bracket(self, a, b) -> Form:
         (a, alpha), (b, beta) = split(a), split(b)
@@ -300,7 +301,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         coupling = inner(a, beta.dx(0) + se3.bracket(frame, beta)) - inner(
             b, alpha.dx(0) + se3.bracket(frame, alpha)
         )
-        return self.inside(coupling) + self.at_nodes(inner(momentum, se3.bracket(beta, alpha)))
+        return coupling * self._inside + self.at_nodes(inner(momentum, se3.bracket(beta, alpha)))
 
     # --- how the steppers see it -------------------------------------------------------------------
     def gradient(self, state, auxiliary=()):

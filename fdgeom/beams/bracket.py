@@ -13,7 +13,7 @@ from fdgeom.beams.ends import HELD, GivenPose, Sliding
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.loads import NodalStep
-from fdgeom.beams.rod.mean_directors import mean_cayley
+from fdgeom.beams.rod.mean_directors import half_turn, mean_cayley
 from fdgeom.beams.rod.variation import Pose
 from fdgeom.execution import PointwiseUpdate
 from fdgeom.lie import halves, join, quaternion
@@ -139,12 +139,7 @@ def bracket_step(start: Pose, time: Expr, test: Expr, velocity: Expr, dt: Expr) 
     spin, linear = halves(velocity, "velocity")
     rotation, translation = halves(test, "test")
     (position, orientation), turn = start, dt * spin
-    half = 0.5 * turn
-    # The quaternion of cay(2 half) is (1, half) / n with n² = 1 + |half|²; its root follows from
-    # 1 + cos: (n + 1, half) / sqrt(2 n (n + 1)).
-    n = ufl.sqrt(1 + ufl.dot(half, half))
-    root = ufl.as_vector([n + 1, *half]) / ufl.sqrt(2 * n * (n + 1))
-    between = quaternion.product(orientation, root)
+    between = quaternion.product(orientation, quaternion.cay(half_turn(turn)))
     directors = ufl.dot(quaternion.matrix(orientation), mean_cayley(turn))
     drift = ufl.dot(directors, linear)
 

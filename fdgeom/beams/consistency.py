@@ -56,8 +56,9 @@ class Consistency:
 
     def _product(self, target: Function, matrix: Expr, source: Function, made) -> Operation:
         """The product of a matrix and a field, ``made`` of the inertia where that is of numbers."""
-        product, numbers = Map(values={target: dot(matrix, source)}), self._beam.numbers_of_inertia
-        if numbers is None:
+        product = Map(values={target: dot(matrix, source)})
+        _, numbers = self._beam.section.read_by_beams
+        if not isinstance(numbers, np.ndarray):
             return product
         # A thousand beams of one section need no kernel each.
         factor, read, written = np.array(made(numbers).T), Field(source), Field(target)

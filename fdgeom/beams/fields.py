@@ -45,8 +45,7 @@ class BeamFields:
 
     # The arguments are those of `fdgeom.Beam`; `shaped`: the stress-free shape is given in space,
     # and the reference strain follows it. `tangent` is e, the unit vector of 6 along the axis;
-    # `stiffness`, `inertia` and its inverse are 6×6 expressions where the forms need them, and
-    # `numbers_of_inertia` is the matrix if it is constant.
+    # `stiffness`, `inertia` and its inverse are 6×6 expressions where the forms need them.
     def __init__(
         self,
         mesh,
@@ -99,7 +98,6 @@ class BeamFields:
         self.compliance_of_inertia = body_matrix(
             "section.inertia", inertia, mesh, at_nodes, of, inverse=True
         )
-        self.numbers_of_inertia = inertia if isinstance(inertia, np.ndarray) else None
         self.law = LINEAR if law is None else law
         moving = (self.state, *self.functions().values())
         self.sampled_law = sampled_law(self.law, self.stiffness, mesh, in_cells, moving)
@@ -115,6 +113,7 @@ class BeamFields:
         self.viscosity = viscosity_of(damping, self.stiffness, mesh)
         self.strain_measure = choice("strain_measure", strain_measure, STRAINS)
         self._nodal, self._end = gauss_lobatto(mesh, degree + 1), ends(mesh)
+        #: The Gauss points of the strain.
         self._inside = gauss(mesh, degree)
 
     def _put_straight(self) -> None:
@@ -139,10 +138,6 @@ class BeamFields:
             form += extra * cell_length(self.mesh) * integrand * self._end
         return form
 
-    def inside(self, integrand: Expr) -> Form:
-        """∫ over the cells by the Gauss points of the strain."""
-        return integrand * self._inside
-
     # --- expressions -------------------------------------------------------------------------------
     def elastic_strain(self, strain: Expr | None = None) -> Expr:
         """γ minus the strain of the stress-free shape, body frame."""
@@ -160,7 +155,8 @@ class BeamFields:
 
     def potential(self, strain: Expr) -> Form:
         """∫ ψ of the law."""
-        return self.inside(self.sampled_law.energy(self.elastic_strain(strain), self.stiffness))
+        density = self.sampled_law.energy(self.elastic_strain(strain), self.stiffness)
+        return density * self._inside
 
     def functions(self) -> dict[str, Function]:
         """Everything that a step changes, by name."""

@@ -1,5 +1,8 @@
 """The configuration form of a beam: its rod, of the beam's own fields, and its shape at rest in space."""
 
+from collections.abc import Callable
+from functools import cache, partial
+
 import numpy as np
 import ufl
 from firedrake import Constant, Function, FunctionSpace, TestFunction, assemble
@@ -11,7 +14,7 @@ from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.network.joints import Place
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
-from fdgeom.beams.rod.loads import AppliedLoad, PartOfRod
+from fdgeom.beams.rod.loads import AppliedLoad, PartOfRod, along_all
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.strains import STRAINS
 from fdgeom.beams.rod.variation import check_poses
@@ -30,18 +33,11 @@ def rod_of(beam: BeamFields, measure: str | None = None) -> Rod:
         raise ValueError("degree: the configuration form has beams of degree 1 only")
     measure = beam.strain_measure if measure is None else measure
     cells = Cells(beam.mesh)
-    densities: dict = {None: ufl.as_ufl(1.0)}
-
-    def place(at: str | float | None):
-        if at not in densities:
-            densities[at] = point_density(cells, _nodes(beam, at), f"at {at}")
-        return densities[at]
-
     separate = Inertia.is_separate(beam.section.read_by_beams[1]) and beam.end_weight == 0.5
     matrix = beam.inertia if beam.end_weight == 0.5 else _end_factor(beam) * beam.inertia
     inertia = Inertia(matrix, separate=separate)
     arc = ufl.SpatialCoordinate(beam.mesh)[0]
-    part = PartOfRod(place, arc, inertia, radius_of(beam.section))
+    part = PartOfRod(placed(cells, partial(_nodes, beam)), arc, inertia, radius_of(beam.section))
     return Rod(
         cells,
         stiffness=beam.stiffness,
@@ -75,6 +71,16 @@ def check_places(beam: BeamFields) -> None:
     for load in beam.loads:
         if getattr(load, "at", None) is not None:
             _nodes(beam, load.at)
+
+
+def placed(cells: Cells, nodes: Callable[[str | float], np.ndarray]) -> Callable:
+    """The `place` of a rod whose nodes at an end or an arc length are ``nodes(at)``."""
+
+    @cache
+    def place(at: str | float | None) -> Expr:
+        return along_all(at) if at is None else point_density(cells, nodes(at), f"at {at}")
+
+    return place
 
 
 def point_density(cells: Cells, nodes: np.ndarray, name: str = "point") -> Function:

@@ -252,6 +252,23 @@ def test_a_body_moves_as_its_mass_in_the_section():
     assert np.abs(last(beams[0]) - last(beams[1])).max() > 1e-2
 
 
+def test_common_loads_see_the_arc_length_of_each_beam():
+    """Not the coordinate of the network, in which one beam comes after the other."""
+
+    def beams(**options):
+        first = straight((0, 0, 0), (1, 0, 0), 3, **options)
+        return first, straight((0, 0, 5), (2, 0, 5), 4, **options)
+
+    load = fg.Gravity(lambda s, t: as_vector([0, 0, -(1 + s) * t]))
+    common, own = fg.Assembly(beams(), loads=load), fg.Assembly(beams(loads=load))
+    for system in (common, own):
+        fg.GeneralizedAlpha(system, 0.01).advance(2)
+    assert own.load_potential() > 0.1
+    assert common.load_potential() == pytest.approx(own.load_potential(), rel=1e-13)
+    for a, b in zip(common.beams, own.beams, strict=True):
+        assert at_nodes(a, a.velocity) == pytest.approx(at_nodes(b, b.velocity), abs=1e-14)
+
+
 def test_a_branch_in_the_middle():
     """Three beams at one point, one of them at an inner node: linear momentum of a free tree."""
     trunk = straight((0, 0, 0), (0, 0, 2), 4)
@@ -343,6 +360,7 @@ REFUSED = {
     "apart": (lambda a, b: fg.Assembly([a, b], fg.Spherical(a.left, b.right)), "do not meet"),
     "itself": (lambda a, b: fg.Spherical(a.left, a.left), "to itself"),
     "ground": (lambda a, b: fg.Rigid(fg.ground, fg.ground), "to itself"),
+    "one node": (lambda a, b: fg.Assembly([a], fg.Rigid(a.left, a.at(0.0))), "a node to itself"),
     "end": (lambda a, b: fg.Spherical(a.left, "right"), "second must be a place"),
     "node": (lambda a, b: fg.Assembly([a, b], fg.Spherical(a.at(0.3), b.left)), "no node at 0.3"),
     "name": (lambda a, b: fg.Spherical(a.at("middle"), b.left), "at must be"),

@@ -20,7 +20,7 @@ from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.loads import AppliedLoad, BodyLoad, PartOfRod, along_all
 from fdgeom.beams.rod.rod import Rod
-from fdgeom.beams.rod_of_beam import point_density, radius_of
+from fdgeom.beams.rod_of_beam import placed, point_density, radius_of
 from fdgeom.forms import is_real, shaped_space
 from fdgeom.mesh_data import mark_links
 from fdgeom.operations.dependent import dependents_in, sampled, set_by
@@ -141,27 +141,27 @@ class NetworkRod:
         return Inertia(total, separate=sections.separate and Inertia.is_separate(values))
 
     def _loads(self, common: Sequence[BodyLoad]) -> Iterator[AppliedLoad]:
-        network, cells = self._network, self.cells
+        network = self._network
         arc = SpatialCoordinate(network.mesh)[0]
         radii = [beam.section.radius for beam in self._beams]
         same = all(radius is radii[0] or radius == radii[0] for radius in radii)
         radius = radius_of(self._beams[0].section) if same else None
+        starts = np.concatenate([network.offsets[network.owner], np.zeros(len(network.ends))])
+        along = arc - network.field(starts, "starts of the beams", cells=True)
         for load in common:
-            yield AppliedLoad(load, PartOfRod(along_all, arc, self._inertia, radius))
+            yield AppliedLoad(load, PartOfRod(along_all, along, self._inertia, radius))
         for k, beam in enumerate(self._beams):
             if not beam.loads:
                 continue
             inside = np.concatenate([network.owner == k, np.zeros(len(network.ends), dtype=bool)])
             mask = network.field(inside.astype(float), "beam", cells=True)
 
-            def place(at, beam=beam):
-                if at is None:
-                    return along_all(at)
-                node = network.node(Place(beam, at))
-                return point_density(cells, network.local(node), f"at {at}")
+            def nodes(at, beam=beam):
+                return network.local(network.node(Place(beam, at)))
 
             along = arc - float(network.offsets[k])
-            part = PartOfRod(place, along, self._inertia, radius_of(beam.section))
+            place, radius = placed(self.cells, nodes), radius_of(beam.section)
+            part = PartOfRod(place, along, self._inertia, radius)
             for load in beam.loads:
                 yield AppliedLoad(load, part, mask, partial(self._translated, load, beam, part.arc))
 

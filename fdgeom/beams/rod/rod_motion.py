@@ -12,11 +12,13 @@ from ufl.classes import Expr, Form
 from fdgeom.beams.contact.contact import contact_fields
 from fdgeom.beams.forces import Forces, PresentForces
 from fdgeom.beams.held_nodes import HeldNodes, Hold
+from fdgeom.beams.rod.loads import BodyLoad
 from fdgeom.beams.rod.numerics import attempts, friction_remedy, rod_numerics
 from fdgeom.beams.rod.output import RodSystem, shown, total_momenta
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.turns import Turns
 from fdgeom.beams.rod.variation import check_poses, displaced, in_body, rate
+from fdgeom.data import Snapshot
 from fdgeom.execution import VectorAssembly
 from fdgeom.forms import shaped_space, simplify
 from fdgeom.lie.groups import R3xSO3
@@ -26,6 +28,9 @@ from fdgeom.systems.motion.condition import Condition
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.system import named_energies
 from fdgeom.taping import not_taped
+
+#: Fields that a beam and its motion both have; the translation of a beam's velocity is in the body frame.
+FIELDS = ("position", "orientation", "velocity")
 
 
 class RodMotion(RodSystem, Motion):
@@ -45,27 +50,28 @@ class RodMotion(RodSystem, Motion):
     can = frozenset()
     #: In the order of the nodes equations have a narrow band.
     joins_multiplier = True
-    #: The beams that it moves, and the held ends of each.
-    members: tuple = ()
-    _ends: Sequence[dict[str, Hold]] = ()
-    #: Loads on all of them, beside their own.
-    _common_loads: tuple = ()
     is_chain = True
     #: Forms of its small vibrations, made by `fdgeom.statics`.
     pencil_forms: Any = None
 
+    # `members` are the beams that it moves, `ends` the held ends of each, `holds` those and other
+    # held nodes, `common_loads` the loads on all beams beside their own.
     def __init__(
         self,
         rod: Rod,
         position: Function,
         orientation: Function,
+        members: Sequence[Any],
+        ends: Sequence[dict[str, Hold]],
         *,
-        holds: Sequence[Hold] = (),
+        holds: Sequence[Hold],
+        common_loads: Sequence[BodyLoad] = (),
         condition: "Callable[[RodMotion], Condition] | None" = None,
     ) -> None:
         space = VectorFunctionSpace(rod.cells.mesh, position.function_space().ufl_element()
                                     .sub_elements[0], dim=6)  # fmt: skip
-        self.rod = rod
+        self.rod, self.members, self._ends = rod, tuple(members), tuple(ends)
+        self._common_loads = tuple(common_loads)
         self.position, self.orientation = position, orientation
         self.group, self.holds = R3xSO3.by("cay"), tuple(holds)
         super().__init__(
@@ -77,6 +83,8 @@ class RodMotion(RodSystem, Motion):
         )
         #: The forces of the last step, as the stepper that took it knows them.
         self.step_forces: Forces | None = None
+        #: Values of the beams' fields when they last agreed with those of the motion.
+        self._written = Snapshot([getattr(beam, name) for beam in members for name in FIELDS])
 
     @property
     def joints(self) -> Any:
@@ -186,9 +194,10 @@ class RodMotion(RodSystem, Motion):
     def synchronised(self):
         for beam in self.members:
             beam.consistency.synchronised(strain_follows=True)
+        self._written.take()
 
     def remembered(self):
-        return tuple(beam.consistency.noted for beam in self.members)
+        return (self._written, *(beam.consistency.noted for beam in self.members))
 
     def agree(self) -> None:
         for snapshot in self.remembered():
