@@ -116,13 +116,10 @@ class JointSet(Condition):
         return np.flatnonzero(~used[self._network.numbering.nodes].ravel())
 
     # --- in a joint ----------------------------------------------------------------------------------
-    def ends(self, configuration: Pose, displacement: Expr | None = None) -> tuple[Side, Side]:
-        """Position (3) and rotation matrix (3×3) of the two ends of a cell, after a small displacement."""
-        a, b = zip(*(self._cells.ends(part) for part in configuration), strict=True)
-        if displacement is not None:
-            first, second = self._cells.ends(displacement)
-            a, b = displaced(a, first), displaced(b, second)
-        return (a[0], quaternion.matrix(a[1])), (b[0], quaternion.matrix(b[1]))
+    def ends(self, configuration: Pose) -> tuple[Side, Side]:
+        """Position (3) and rotation matrix (3×3) of the two ends of a cell."""
+        (x, y), (p, q) = (self._cells.ends(part) for part in configuration)
+        return (x, quaternion.matrix(p)), (y, quaternion.matrix(q))
 
     def at_cell(self, multiplier: Expr) -> Expr:
         """A multiplier's value (m) in the cell of a joint."""
@@ -161,13 +158,13 @@ class JointSet(Condition):
     def slope(self, nu: Expr, w: Expr, g: Pose | None = None) -> Form:
         """ν·B(g)w, over all joints."""
         g = self._configuration(g)
-        slope = rate(lambda s: self.constraints(*self.ends(g, s * w)))
+        slope = rate(lambda s: self.constraints(*self.ends(displaced(g, s * w))))
         return self.sum(ufl.dot(self.at_cell(nu), slope))
 
     def turning(self, nu: Expr, v: Expr, g: Pose | None = None) -> Form:
         """ν·(d²Φ/dt² without the acceleration): of a motion with the constant velocity v."""
         s = ufl.variable(Constant(0.0))
-        moved = self.constraints(*self.ends(self._configuration(g), s * v))
+        moved = self.constraints(*self.ends(displaced(self._configuration(g), s * v)))
         second = expand_derivatives(ufl.diff(ufl.diff(moved, s), s))
         second = replace(second, {s: ufl.as_ufl(0.0)})
         return self.sum(ufl.dot(self.at_cell(nu), second))
@@ -211,7 +208,7 @@ class JointSet(Condition):
             """Relative velocity along v times that along w, in the free coordinates of a joint."""
             return ufl.dot(*(self._relative(kind, g, velocity) for velocity in (v, w)))
 
-        work = rate(lambda s: self._energy(*self.ends(g, s * w)))
+        work = rate(lambda s: self._energy(*self.ends(displaced(g, s * w))))
         return self.sum(work + self._damping * self._over("damping", product))
 
     def _energy(self, a: Side, b: Side) -> Expr:
@@ -233,7 +230,7 @@ class JointSet(Condition):
         velocity, in space.
         """
         if not issubclass(kind, Spherical):
-            return rate(lambda s: kind.coordinate(*self.sides(*self.ends(g, s * v))))
+            return rate(lambda s: kind.coordinate(*self.sides(*self.ends(displaced(g, s * v)))))
         (_, p), (_, q) = self.ends(g)
         first, second = (halves(part, "v")[0] for part in self._cells.ends(v))
         return ufl.dot(q, second) - ufl.dot(p, first)
