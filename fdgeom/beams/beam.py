@@ -12,7 +12,6 @@ from ufl.classes import Expr, Form
 from ufl.corealg.traversal import unique_pre_traversal
 
 from fdgeom import citations
-from fdgeom.beams.beam_motion import BeamMotion
 from fdgeom.beams.bracket import BracketEnd, bracket_step
 from fdgeom.beams.consistency import Consistency
 from fdgeom.beams.contact.contact import contact_fields
@@ -27,7 +26,7 @@ from fdgeom.beams.rod.output import RodSystem, shown, total_momenta
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.turns import Turns
 from fdgeom.beams.rod.variation import body_translation
-from fdgeom.beams.rod_of_beam import check_places, rod_of, set_shape
+from fdgeom.beams.rod_of_beam import BeamMotion, check_places, rod_of, set_shape
 from fdgeom.build_message import compiling
 from fdgeom.data import Number
 from fdgeom.lie import halves, join, quaternion, se3

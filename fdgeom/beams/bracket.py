@@ -33,10 +33,10 @@ class BracketEnd:
     def __init__(
         self, beam: BeamFields, name: str, kind: str | Sliding | GivenPose | Callable
     ) -> None:
-        self.name, self.kind = name, kind
+        self.name, self.kind, self._beam = name, kind, beam
         velocity = _given_velocity(kind)
-        self._in_space = velocity is None and isinstance(kind, Sliding | GivenPose)
         prescribed = velocity is not None
+        self._in_space = not prescribed and isinstance(kind, Sliding | GivenPose)
         known = prescribed or self._in_space or (isinstance(kind, str) and kind in HELD)
         if not known:
             raise ValueError(
@@ -45,22 +45,20 @@ class BracketEnd:
             )
         components = HELD["clamped" if prescribed else "free" if self._in_space else kind]
         self.held = np.array(components, dtype=int)
-        self._beam = beam
+        space = beam.velocity.function_space()
         #: Local index of the end's node, if this rank has it and it is held.
-        self.nodes = np.array([], dtype=int)
-        self._target, self._motion, self._update, self._rate = None, None, None, None
-        if len(components) or self._in_space:
-            self.nodes = end_node(beam.velocity.function_space(), name)
-        if prescribed:
-            self._target, rate = (
-                Function(beam.velocity.function_space(), name=f"{what} of the {name} end")
+        self.nodes = end_node(space, name) if components else np.array([], dtype=int)
+        self._target, self._motion = None, None
+        if velocity is not None:
+            self._target, self._rate = (
+                Function(space, name=f"{what} of the {name} end")
                 for what in ("velocity", "acceleration")
             )
             t = ufl.variable(beam.time)
             slope = expand_derivatives(ufl.diff(_velocity(name, velocity, t), t))
             self._motion = _velocity(name, velocity, beam.time)
             self._update = PointwiseUpdate({self._target: self._motion})
-            self._rate = rate, PointwiseUpdate({rate: slope})
+            self._update_rate = PointwiseUpdate({self._rate: slope})
 
     def given_motion(self) -> tuple[Expr, ...]:
         """The expressions of its pose or velocity, if they are given in time."""
@@ -70,7 +68,7 @@ class BracketEnd:
 
     def update(self) -> None:
         """Evaluate a prescribed motion at the beam's time."""
-        if self._update is not None:
+        if self._motion is not None:
             self._update.apply()
 
     def essential_values(self, part: int) -> tuple[EssentialValues, ...]:
@@ -85,12 +83,12 @@ class BracketEnd:
 
     def accelerations(self) -> np.ndarray:
         """The rate of the held components of the velocity, at the beam's time."""
-        if self._rate is None:
-            return np.zeros(len(self.held))
-        rate, update = self._rate
-        update.apply()
-        values = rate.dat.data_ro_with_halos[self.nodes]
-        return values[0, self.held] if len(values) else np.zeros(len(self.held))
+        found = np.zeros(len(self.held))
+        if self._motion is not None:
+            self._update_rate.apply()
+            for node in self.nodes:
+                found[:] = self._rate.dat.data_ro_with_halos[node, self.held]
+        return found
 
     def check_start(self) -> None:
         """Raise ``ValueError`` if the initial velocity is not that of the end, or the end is held

@@ -22,11 +22,11 @@ from ufl.classes import Form
 from ufl.core.expr import Expr
 
 from fdgeom.beams.beam import Beam
-from fdgeom.beams.beam_motion import BeamMotion
 from fdgeom.beams.contact.contact import contacts_of
 from fdgeom.beams.held_nodes import HeldNodes
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.beams.rod_of_beam import BeamMotion
 from fdgeom.data import Number, Snapshot
 from fdgeom.execution import MatrixAssembly, Run, VectorAssembly, perform
 from fdgeom.forms import simplify
