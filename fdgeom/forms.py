@@ -205,6 +205,12 @@ def slope_by(form: Form, function: Function) -> Form | None:
     return None if is_zero(slope) else slope
 
 
+def derivative_along(form: Form, function: Function, direction: Expr) -> Form:
+    """The derivative along an expression, also where the form has gradients of the function."""
+    symbol = Function(function.function_space())
+    return replace(simplify(derivative(form, function, symbol)), {symbol: direction})
+
+
 def depends_on(form: Form, coefficient) -> bool:
     """Whether ``coefficient`` occurs in the form."""
     return coefficient in form.coefficients()

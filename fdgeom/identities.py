@@ -12,6 +12,7 @@ from ufl.algorithms.map_integrands import map_integrand_dags
 from ufl.classes import Expr
 from ufl.corealg.multifunction import MultiFunction
 
+from fdgeom.execution import FunctionalAssembly
 from fdgeom.forms import is_real, simplify
 from fdgeom.operations.dependent import Sources, refresh
 
@@ -117,6 +118,16 @@ class Identity:
             if not np.isnan(defect):
                 return defect
         return np.nan
+
+
+def of_numbers(forms: Sequence[Form], defect: Callable[..., float]) -> Callable:
+    """The equation of an :class:`Identity` whose defect is a function of the values of functionals."""
+
+    def equation(put):
+        numbers = [FunctionalAssembly(put(form)) for form in forms]
+        return lambda: defect(*(number.assemble() for number in numbers))
+
+    return equation
 
 
 def check_now(demands: Mapping[str, Identity]) -> None:

@@ -110,7 +110,18 @@ class OffTape:
             if type(self).__init__ is unrecorded:
                 self._is_made = True
 
+        setattr(unrecorded, "__signature__", _signature(build, super(cls, cls).__init__))  # noqa: B010
         setattr(cls, "__init__", unrecorded)  # noqa: B010
+
+
+def _signature(build: Callable, base: Callable) -> inspect.Signature:
+    """The signature of a constructor, with the keywords of its base class in place of ``**options``."""
+    own = inspect.signature(build)
+    named = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    if len(named) < len(own.parameters):
+        others = inspect.signature(base).parameters.values()
+        named += [p for p in others if p.kind is p.KEYWORD_ONLY and p.name not in own.parameters]
+    return own.replace(parameters=named)
 
 
 def _name(method: Callable, args: tuple) -> str:

@@ -23,7 +23,6 @@ from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.sections.drawn_section import DrawnSection
 from fdgeom.steppers.composition_schemes import PAPERS
 from fdgeom.steppers.method import Method, Restart
-from fdgeom.systems.poisson.poisson_forms import PoissonForms
 from fdgeom.systems.system import System
 
 HERE = Path(__file__).parent
@@ -133,7 +132,7 @@ def hooks() -> str:
     bases = {
         "all steppers": (Method, Restart, steppers.Stepper),
         "all systems": (System,),
-        "Poisson systems": (PoissonForms,),
+        "Poisson systems": (fg.PoissonSystem,),
         "beams": (Beam,),
         "motions": (fg.Motion,),
         "beams and assemblies in configuration form": (RodMotion,),

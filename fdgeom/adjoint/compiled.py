@@ -1,65 +1,117 @@
 """Compiled reverse sweeps through steps of a stepper."""
 
 from collections.abc import Sequence, Set
+from typing import Self
 
-from firedrake import Form, Function
+from firedrake import Form, Function, FunctionSpace
 
-from fdgeom.adjoint.lists import Derivatives
-from fdgeom.adjoint.values import Kept, Vectors, fill
+from fdgeom.adjoint.lists import Derivatives, Places
+from fdgeom.adjoint.values import Kept
 from fdgeom.data import key
+from fdgeom.errors import CannotCompile
+from fdgeom.execution import Executor
+from fdgeom.operations import Assemble, Operation, Tangents, each_part, linearise, parts
+from fdgeom.operations.dependent import all_constants
 
 
 class CompiledSweep:
-    """A compiled reverse sweep through the next steps; ``CannotCompile`` if there is none."""
+    """Steps of a stepper that are stored, and their compiled adjoint; CannotCompile if there is none."""
 
-    # seeded: keys of functions with cotangents after the steps. reached: keys of coefficients whose
-    # cotangents are needed. moving: all functions that steps change and read again. memory: bytes for
-    # states. running: a functional evaluated after each step, whose sum is `total` after the sweep.
-    # tangents: whether the steps propagate tangents, too.
+    # spare: memory that sweeps share. seeded: keys of functions that have a cotangent after the steps;
+    # reached: keys of the coefficients whose cotangents are wanted; running: a functional evaluated after
+    # each step, whose sum is `total` after the sweep; tangents: whether the steps propagate tangents, too.
     def __init__(
         self,
-        compiled,
-        steps: int,
+        stepper,
+        spare: list,
         seeded: Set[int],
         reached: Set[int],
-        moving: Sequence[Function],
-        memory: int,
         running: Form | None = None,
         *,
         tangents: bool = False,
     ) -> None:
-        self._sweep = compiled.sweep(seeded, reached, running, tangents=tangents)
-        self._reached, self.total = set(reached), 0.0
-        self._trail = self._sweep.trail(steps, memory)
-        #: The state before the steps.
+        # Inside of a function: methods can be read without the compiler.
+        from fdgeom import compile as compiler
+
+        self._compiled, self.total = stepper.ready_steps(), 0.0
+        operations, live = list(stepper.operations), list(stepper.state_functions)
+        #: Σ over the steps of what each cell gives to the running functional.
+        self._sums: Function | None = None
+        if running is not None:
+            added = _running_operation(running, stepper.system.clocks)
+            (self._sums,) = added.writes
+            operations.append(added)
+            live.append(self._sums)
+        every = each_part([f for op in operations for f in (*op.reads, *op.writes)])
+        active = seeded | reached | {key(part) for part in each_part(live)}
+        seeds = [f for f in every if key(f) in seeded or f is self._sums]
+        wanted = [f for f in every if key(f) in active]
+        dots = None
+        if tangents:
+            written = {key(part) for part in each_part([f for op in operations for f in op.writes])}
+            dots = _tangents_of(operations, active | written)
+            operations = linearise(operations, dots)
+            live += [dots[f] for f in live if f in dots]
+            seeds += [dots[f] for f in seeds if f in dots]
+            wanted += [dots[f] for f in wanted if f in dots]
+        layout = self._compiled.unit.layout
+        self.trajectory = compiler.CompiledTrajectory(
+            operations, seeds, wanted, live=live, spare=spare, layout=type(layout)(layout.mesh)
+        )
+        #: The same operations through PETSc, for a step that compiled code cannot take.
+        self._petsc = Executor(operations, stepper.runs)
+        bars = self.trajectory.cotangents
+        values = [f for f in every if bars.is_active(f) and f is not self._sums]
+        self._cotangents = [Places(values, values, bars)]
+        if dots is not None:
+            moved = [f for f in every if f in dots]
+            #: The tangents of all functions, those of coefficients included.
+            self.tangents = Places(moved, moved, dots)
+            both = [f for f in moved if bars.is_active(dots[f])]
+            # The cotangents of tangents are the cotangents, and those of values are the rates.
+            self._cotangents.insert(0, Places(both, [dots[f] for f in both], bars))
+
+    def begin(self, steps: int, memory: int, moving: Sequence[Function]) -> Self:
+        """Store the state and make a store for the next steps, of so many bytes or more if needed."""
+        if self._sums is not None:
+            self._sums.assign(0.0)
+        self.trajectory.begin(steps, memory)
+        #: The values of all functions that steps change and read again, before the steps.
         self.before = Kept(moving)
-        #: The context in which the steps must run.
-        self.recording = compiled.leaving(self._trail)
+        return self
 
-    def load_tangents(self, tangents: Vectors) -> None:
-        """Set the tangents before the steps, those of coefficients included."""
-        for f, dot in self._sweep.tangents:
-            fill(dot, tangents.of(f))
-
-    def store_tangents(self, tangents: Vectors) -> None:
-        """Read the tangents of all functions after the steps."""
-        for f, dot in self._sweep.tangents:
-            tangents.put(f, dot.dat.data_ro)
+    def recording(self):
+        """The context in which the steps must run."""
+        return self._compiled.recorded_by(self.trajectory, self._petsc)
 
     def reverse(self, d: Derivatives) -> None:
         """Replace the cotangents after the steps by those before them."""
-        sweep = self._sweep
-        places = [(d.cotangents, sweep.given, sweep.found)]
-        if d.tangents is not None:
-            # The cotangents of tangents are the cotangents, and those of values are the rates.
-            places = [
-                (d.cotangents, sweep.given_of_tangents, sweep.found_of_tangents),
-                (d.rates, sweep.given, sweep.found),
-            ]
-        for vectors, given, _ in places:
-            for f, bar in given:
-                fill(bar, None if key(f) in self._reached else vectors.take(f))
-        self.total = self._trail.pull()
-        for vectors, _, found in places:
-            for f, bar in found:
-                vectors.add(f, bar.dat.data_ro)
+        places = list(zip((d.cotangents, d.rates), self._cotangents, strict=False))
+        for vectors, place in places:
+            place.put(vectors)
+        if self._sums is not None:
+            self.total = self._sums.comm.allreduce(float(self._sums.dat.data_ro.sum()))
+            self.trajectory.cotangents[self._sums].assign(1.0)
+        self.trajectory.pull()
+        for vectors, place in places:
+            place.get(vectors)
+
+
+def _running_operation(running: Form, clocks: Sequence) -> Operation:
+    """Adds what each cell gives to a functional at the end of a step."""
+    space = FunctionSpace(running.ufl_domain(), "DG", 0)
+    one, sums = Function(space, name="one").assign(1.0), Function(space, name="sums")
+    work = Form([i.reconstruct(integrand=one * i.integrand()) for i in running.integrals()])
+    read = {id(c) for c in all_constants(running)}
+    times = [clock for clock in clocks if id(clock) in read]
+    if len(times) > 1:
+        raise CannotCompile("a running functional of several times")
+    return Assemble(
+        work=work, by={one: sums}, adds=[sums], clock=times[0] if times else None, at=1.0
+    )
+
+
+def _tangents_of(operations: Sequence[Operation], active: Set[int]) -> Tangents:
+    """Tangents of functions with these keys; those of mixed functions serve their parts."""
+    every = [f for op in operations for f in (*op.reads, *op.writes)]
+    return Tangents([f for f in every if any(key(part) in active for part in parts(f))])

@@ -23,6 +23,8 @@ from fdgeom.operations import Operation, Solve, Strides, each_part
 
 #: Up to so many bytes of states are saved; beyond that steps are repeated from checkpoints.
 MEMORY = 2**29
+# So many compiled sweeps are kept.
+_MANY = 8
 # Tolerances relative to the size of a field, and to the largest field: see `_largest_change`.
 _SAME, _STILL = 1e-6, 1e-12
 
@@ -73,12 +75,15 @@ class StepReplay(Replay):
             Coefficients([*operations, *self._finish], own, system.clocks),
         )
         #: All functions that the steps change and read again.
-        self._moving = [*self.state, *self._carried]
+        self._moving = each_part([*self.state, *self._carried])
         #: A cache of functionals and their derivatives.
         self.kept: dict[tuple, tuple] = {}
         #: Why derivatives are taken operation by operation; None if compiled code computes them.
         self.why_not_compiled: str | None = None
         self._steps: dict[frozenset[int], OperationList] = {}
+        #: Compiled sweeps, or why there are none, by their arguments, and the memory that they share.
+        self._sweeps: dict[tuple, tuple] = {}
+        self._spare: list = []
 
     def title(self, steps: int) -> str:
         return f"{steps} steps of {self.name}"
@@ -167,7 +172,7 @@ class StepReplay(Replay):
     # --- steps -----------------------------------------------------------------------------------
     def run(self, steps: int, sweep: CompiledSweep | None = None) -> None:
         """Run steps from the present state, recorded by ``sweep`` if given."""
-        with nullcontext() if sweep is None else sweep.recording:
+        with nullcontext() if sweep is None else sweep.recording():
             self._stepper.take_steps(steps)
         self._coefficients.refresh()
 
@@ -296,7 +301,7 @@ class StepReplay(Replay):
         before, clock = Kept(self._changed(start, None)), stepper.clock
         remembered = [snapshot.values() for snapshot in snapshots]
         self._open()
-        unset = Kept(each_part(self._moving))
+        unset = Kept(self._moving)
         before.restore()
         stepper.clock = clock
         start.executor.step(0.0, 0.0)
@@ -339,8 +344,8 @@ class StepReplay(Replay):
         self.why_not_compiled = stepper.why_not_compiled
         if compiled is None:
             return None
-        after = keys(f for op in self._finish for f in op.writes)
-        if running is not None and keys(running.coefficients()) & after:
+        after = [f for op in self._finish for f in op.writes]
+        if running is not None and keys(running.coefficients()) & keys(after):
             self.why_not_compiled = (
                 "the running functional reads fields that are made after the steps"
             )
@@ -356,15 +361,31 @@ class StepReplay(Replay):
             what="the way back",
             instead="derivatives are taken operation by operation",
         ):
-            found = CompiledSweep(
-                compiled,
-                steps,
-                seeded,
-                self.reached_by(wanted),
-                self._moving,
-                MEMORY,
-                running,
-            )
+            found = self._sweep(seeded, self.reached_by(wanted), running)
+            found.begin(steps, MEMORY, self._moving)
+        return found
+
+    def _sweep(
+        self, seeded: Set[int], reached: Set[int], running: Form | None = None, *,
+        tangents: bool = False,
+    ) -> CompiledSweep:  # fmt: skip
+        """The compiled sweep for these arguments, cached; raises CannotCompile with the reason."""
+        kept, name = self._sweeps, (frozenset(seeded), frozenset(reached), id(running), tangents)
+        if name not in kept:
+            while len(kept) >= _MANY:
+                del kept[next(iter(kept))]
+            found: CompiledSweep | CannotCompile
+            try:
+                found = CompiledSweep(
+                    self._stepper, self._spare, seeded, reached, running, tangents=tangents
+                )
+            except CannotCompile as why:
+                found = why
+            # With the functional, so that no other one gets its number.
+            kept[name] = running, found
+        _, found = kept[name]
+        if isinstance(found, CannotCompile):
+            raise found
         return found
 
     def _say_why_not(self, why: str) -> None:
@@ -389,31 +410,26 @@ class StepReplay(Replay):
         self, steps: int, reached: set[int], memory: int
     ) -> CompiledSweep | None:
         """Compiled steps with their tangents, and the adjoint of both; None if there are none."""
-        compiled = self._stepper.ready_steps()
-        if compiled is None:
+        if self._stepper.ready_steps() is None:
             return None
         try:
-            return CompiledSweep(
-                compiled, steps, self._seeds, reached, self._moving, memory, tangents=True
-            )
+            sweep = self._sweep(self._seeds, reached, tangents=True)
         except CannotCompile:
             return None
+        return sweep.begin(steps, memory, self._moving)
 
     def _run_tangents(self, steps: int, sweep: CompiledSweep, tangents: Vectors) -> None:
         """Run compiled steps with their tangents."""
-        sweep.load_tangents(tangents)
+        sweep.tangents.put(tangents)
         self.run(steps, sweep)
-        sweep.store_tangents(tangents)
+        sweep.tangents.get(tangents)
 
 
 def _largest_change(before: Kept, dt: float, comm) -> tuple[float, float]:
     """The largest change of Functions, and the change that round-off may cause."""
     # Round-off is that of the solves, or, for accelerations at rest, what moves nothing in a step.
     found = [
-        (
-            np.abs(now - was).max(initial=0.0),
-            max(np.abs(now).max(initial=0.0), np.abs(was).max(initial=0.0)),
-        )
+        (np.abs(now - was).max(initial=0.0), np.abs(now).max(initial=0.0))
         for now, was in before.pairs()
     ]
     gaps, sizes = (np.array(x, dtype=float) for x in zip(*found, strict=True))

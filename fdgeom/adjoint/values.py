@@ -22,12 +22,7 @@ def cotangent_of(function: Function) -> Cofunction:
 
 def keys(functions: Iterable[Function]) -> set[int]:
     """The keys of all parts of functions."""
-    return {key(part) for f in functions for part in parts(f)}
-
-
-def fill(part: Function | Cofunction, values: np.ndarray | None) -> None:
-    """Set the owned values of a part; None is zero."""
-    part.dat.data_wo[...] = 0.0 if values is None else values
+    return {id(dat) for f in functions for dat in f.dat}
 
 
 class Vectors:
@@ -39,10 +34,6 @@ class Vectors:
     def of(self, part: Function) -> np.ndarray | None:
         """The array of a part; None if it is zero."""
         return self._arrays.get(key(part))
-
-    def take(self, part: Function) -> np.ndarray | None:
-        """The array of a part, which becomes zero; None if it was zero."""
-        return self._arrays.pop(key(part), None)
 
     def put(self, part: Function, values: np.ndarray | None) -> None:
         """Replace the array of a part."""
@@ -71,7 +62,8 @@ class Vectors:
     def read_all(self, function: Function, result: Function | Cofunction):
         """Fill a (mixed) result with the arrays of a function, and return it."""
         for part, target in zip(parts(function), parts(result), strict=True):
-            fill(target, self.of(part))
+            values = self.of(part)
+            target.dat.data_wo[...] = 0.0 if values is None else values
         return result
 
     def __contains__(self, part: Function) -> bool:
@@ -88,21 +80,21 @@ class Kept:
     """Copies of the values of some Functions, ghosts included, that can be restored."""
 
     def __init__(self, functions: Sequence[Function]) -> None:
-        self._parts = [part for f in functions for part in parts(f)]
-        self._values = [np.array(values) for values in _all(self._parts)]
+        self._dats = [dat for f in functions for dat in f.dat]
+        self._values = [np.array(dat.data_ro_with_halos) for dat in self._dats]
 
     def restore(self) -> None:
         """Copy the values back."""
-        self._put(self._parts)
+        self._put(self._dats)
 
     def copied_to(self, function: Function) -> Function:
         """Copy the values of one Function to another one of its space, and return that."""
-        self._put(parts(function))
+        self._put(function.dat)
         return function
 
-    def _put(self, targets: Sequence[Function]) -> None:
-        for part, values in zip(targets, self._values, strict=True):
-            part.dat.data_wo_with_halos[...] = values
+    def _put(self, targets: Iterable) -> None:
+        for dat, values in zip(targets, self._values, strict=True):
+            dat.data_wo_with_halos[...] = values
 
     def differs(self) -> bool:
         """Whether a present value on this rank is not the saved one, bit by bit."""
@@ -114,14 +106,9 @@ class Kept:
 
     def pairs(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Pairs of the present and the saved values."""
-        return zip(_all(self._parts), self._values, strict=True)
+        return zip((dat.data_ro_with_halos for dat in self._dats), self._values, strict=True)
 
     @property
     def nbytes(self) -> int:
         """The number of bytes of the values."""
         return sum(values.nbytes for values in self._values)
-
-
-def _all(wanted: Iterable[Function]) -> Iterator[np.ndarray]:
-    for part in wanted:
-        yield part.dat.data_ro_with_halos

@@ -5,9 +5,8 @@ belong to :mod:`fdgeom.systems` and :mod:`fdgeom.beams`, runs with output to
 :mod:`fdgeom.recording`.
 
 - `stepper`: `advance`, and what happens when a step fails; `method`: what an author of a method defines;
-- `compiled`: steps in compiled code; `host_operations`, `step_flows`, `substep`, `stages`: parts that
-  methods share;
-- `sweep`: `PoissonIntegrator` and its symmetric form; `partitioned`, `runge_kutta`, `gauss_legendre`,
+- `compiled`: steps in compiled code; `step_flows`, `stages`: parts that methods share;
+- `sweep`: `PoissonIntegrator` and its symmetric form; `partitioned`, `runge_kutta`,
   `generating_function`, `discrete_gradient` (`mean_derivative`): Poisson and Hamiltonian systems;
 - `rattle`, `discrete_lagrangian` (`holonomic`), `nonholonomic`: constrained systems;
 - `splitting`, `composition`: methods of high order from others;
@@ -17,7 +16,8 @@ belong to :mod:`fdgeom.systems` and :mod:`fdgeom.beams`, runs with output to
 from fdgeom.steppers.alpha.fourth_order import FourthOrderAlpha
 from fdgeom.steppers.alpha.generalized_alpha import GeneralizedAlpha
 from fdgeom.steppers.alpha.hermite_simpson import HermiteSimpson
-from fdgeom.steppers.alpha.members import (
+from fdgeom.steppers.alpha.scheme import (
+    AlphaScheme,
     chung_hulbert,
     general_alpha,
     hamel_alpha,
@@ -27,18 +27,16 @@ from fdgeom.steppers.alpha.members import (
     two_root,
     wbz_alpha,
 )
-from fdgeom.steppers.alpha.scheme import AlphaScheme
 from fdgeom.steppers.beams.energy_momentum import EnergyMomentum
 from fdgeom.steppers.beams.variational import VariationalIntegrator
 from fdgeom.steppers.composition import Composition
 from fdgeom.steppers.discrete_gradient import DiscreteGradient
 from fdgeom.steppers.discrete_lagrangian import DiscreteLagrangian
-from fdgeom.steppers.gauss_legendre import GaussLegendre
 from fdgeom.steppers.generating_function import GeneratingFunction4
 from fdgeom.steppers.nonholonomic import NonholonomicMidpoint
 from fdgeom.steppers.partitioned import StormerVerlet, SymplecticEuler
 from fdgeom.steppers.rattle import RATTLE, SHAKE
-from fdgeom.steppers.runge_kutta import RungeKutta4
+from fdgeom.steppers.runge_kutta import GaussLegendre, RungeKutta4
 from fdgeom.steppers.splitting import Splitting
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.steppers.sweep import (

@@ -91,8 +91,7 @@ def Composition(
         "_method": stepper_class.__name__,
         "_scheme": chosen,
     }
-    composed = _FlowsComposed if chosen == BLANES_MOAN else _Composed
-    return type(name, (composed, stepper_class), traits)
+    return type(name, (_Composed, stepper_class), traits)
 
 
 class _Composed(Stepper):
@@ -107,33 +106,30 @@ class _Composed(Stepper):
         if why := self.uncomposable():
             raise ValueError(why)
 
-    def _flows_of_method(self) -> list[Flow]:
-        """The flows of one step of the method, with their clocks."""
-        return completed(super().flows(), self.system)  # type: ignore[safe-super]
-
     def flows(self):
-        found, begin, flows = [], 0.0, self._flows_of_method()
+        flows = completed(super().flows(), self.system)  # type: ignore[safe-super]
+        if self._scheme == BLANES_MOAN:
+            return self._flows_of_pair(flows)
+        found, begin = [], 0.0
         for weight in weights(self.order, self._scheme).tolist():
             found += [flow.scaled(weight, begin) for flow in flows]
             begin += weight
         return found
 
-
-class _FlowsComposed(_Composed):
-    """A composition of the two flows inside a splitting method."""
-
-    def flows(self):
-        pair = _two_flows(self._flows_of_method())
-        if pair is None:
+    def _flows_of_pair(self, flows: list[Flow]) -> list[Flow]:
+        """The composition of the two flows inside a splitting method."""
+        fractions = [flow.fraction for flow in flows]
+        first, last = ([op.original for op in flows[k].operations] for k in (0, -1))
+        if fractions != [0.5, 1.0, 0.5] or first != last:
             raise ValueError(
                 f"scheme: {self._scheme!r} needs a method of two flows, half of the first, the second "
                 f"and again half of the first, and {self._method} of this "
                 f"{type(self.system).__name__} is not; use scheme='suzuki'"
             )
         # The time passes with the second one.
-        waiting, timed = pair
-        waiting = tuple(op.placed(at=0.0) for op in waiting.operations)
-        exact = [flow.exact for flow in pair]
+        half, timed, _ = flows
+        waiting = tuple(op.placed(at=0.0) for op in half.operations)
+        exact = half.exact, timed.exact
         found, begin, order = [], 0.0, (0, 1)
         for fraction in pair_fractions().tolist():
             for which in order:
@@ -142,12 +138,3 @@ class _FlowsComposed(_Composed):
                 begin += fraction if which else 0.0
             order = order[::-1]
         return found
-
-
-def _two_flows(flows: list[Flow]) -> tuple[Flow, Flow] | None:
-    """The two flows of a method that composes half of the first, the second and half of the first."""
-    if [flow.fraction for flow in flows] != [0.5, 1.0, 0.5]:
-        return None
-    first, second, last = flows
-    originals = [[op.original for op in flow.operations] for flow in (first, last)]
-    return (first, second) if originals[0] == originals[1] else None

@@ -94,14 +94,11 @@ def schemes(order: int) -> tuple[str, ...]:
     )
 
 
-def weights(order: int, scheme: str | None = None) -> np.ndarray:
+def weights(order: int, scheme: str) -> np.ndarray:
     """The fractions of the step that a composition of steps takes, one after another."""
-    name = scheme_of(order, scheme)
-    if name == BLANES_MOAN:
-        raise ValueError(f"scheme {BLANES_MOAN!r} composes flows, not steps: see flow_fractions")
-    if name == "suzuki":
+    if scheme == "suzuki":
         return _suzuki(order)
-    half = _HALVES[order, name]
+    half = _HALVES[order, scheme]
     return np.array([*half, *half[-2::-1]])
 
 

@@ -1,10 +1,11 @@
 """The discrete-gradient method, which conserves any energy to round-off."""
 
+from typing import Unpack
+
 from firedrake import Form
 
 from fdgeom.steppers.mean_derivative import MeanDerivative
-from fdgeom.steppers.substep import MIDPOINT, Rule
-from fdgeom.steppers.sweep import Sweep, Turn, everything
+from fdgeom.steppers.sweep import MIDPOINT, Rule, Sweep, SweepOptions, Turn, everything
 from fdgeom.validation import whole
 
 _POINTS_OF_A_GENERAL_ENERGY = 8
@@ -54,23 +55,11 @@ class DiscreteGradient(Sweep):
     cites = ("McLachlanQuispelRobidoux1999", "QuispelMcLaren2008")
 
     def __init__(
-        self,
-        system,
-        dt: float,
-        *,
-        points: int | None = None,
-        configuration: str | None = None,
-        t0: float = 0.0,
-        solver_parameters: dict | None = None,
-        options_prefix: str | None = None,
-        compiled: bool | None = None,
+        self, system, dt: float, *, points: int | None = None, **options: Unpack[SweepOptions]
     ) -> None:
         points = _POINTS_OF_A_GENERAL_ENERGY if points is None else points
         self.points = whole("points", points, least=1, most=_MOST_POINTS)
-        super().__init__(
-            system, dt, configuration=configuration, t0=t0, solver_parameters=solver_parameters,
-            options_prefix=options_prefix, compiled=compiled,
-        )  # fmt: skip
+        super().__init__(system, dt, **options)
 
     def parameters(self):
         return super().parameters() | {"points": self.points}
@@ -101,14 +90,13 @@ def averaged_vector_field(system, points: int) -> Rule:
 
     def residual(system, stage, dt):
         old, new = system.parts, stage.state
+        middle = tuple(a + 0.5 * (b - a) for a, b in zip(old, new, strict=True))
         if stage.gradient_test is None:
             slope, defining = mean.gradient(old, new), Form([])
         else:
             slope, test = stage.gradient, stage.gradient_test
-            middle = _middle(old, new)
             defining = system.pairing(test, slope, at=middle) - mean.form(test, old, new)
         change = tuple(b - a for a, b in zip(old, new, strict=True))
-        middle = _middle(old, new)
         flow = system.bracket(stage.test, slope, at=middle)
         flow += system.forcing(stage.test, slope, dt)
         return system.pairing(stage.test, change, at=middle) - dt * flow + defining
@@ -116,7 +104,3 @@ def averaged_vector_field(system, points: int) -> Rule:
     # The mean of pointwise gradients is that of one metric only.
     pointwise = mean.is_pointwise and not system.pairing_varies
     return Rule(residual, 1.0, lambda system, active: system.stage(active, pointwise))
-
-
-def _middle(old, new):
-    return tuple(a + 0.5 * (b - a) for a, b in zip(old, new, strict=True))

@@ -1,11 +1,14 @@
 """Variational integrators from a discrete Lagrangian, without and with constraints."""
 
+from typing import Unpack
+
 from firedrake import Constant, Function
 from ufl.classes import Expr, Form
 
 from fdgeom.execution import plain, saddle
 from fdgeom.operations import Flow, parts
 from fdgeom.steppers.holonomic import HolonomicStepper
+from fdgeom.steppers.stepper import StepperOptions
 from fdgeom.systems.constrained.lagrangian import LagrangianSystem
 from fdgeom.validation import choice
 
@@ -57,21 +60,10 @@ class DiscreteLagrangian(HolonomicStepper):
     solves = ("position", "velocity")
 
     def __init__(
-        self,
-        system,
-        dt: float,
-        *,
-        quadrature: str = "midpoint",
-        t0: float = 0.0,
-        solver_parameters: dict | None = None,
-        options_prefix: str | None = None,
-        compiled: bool | None = None,
+        self, system, dt: float, *, quadrature: str = "midpoint", **options: Unpack[StepperOptions]
     ) -> None:
         self.quadrature = choice("quadrature", quadrature, QUADRATURES)
-        super().__init__(
-            system, dt, t0=t0, solver_parameters=solver_parameters,
-            options_prefix=options_prefix, compiled=compiled,
-        )  # fmt: skip
+        super().__init__(system, dt, **options)
 
     def parameters(self):
         return {"quadrature": self.quadrature}

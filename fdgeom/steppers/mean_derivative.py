@@ -40,7 +40,7 @@ class MeanDerivative:
         self._system = system
         self._terms = [
             term
-            for integral in system.energy_in_state.integrals()
+            for integral in system.forms[0].integrals()
             for integrand in summands(integral.integrand())
             if system.state in extract_coefficients(integrand)
             for term in [_Term(system, integral, integrand, points)]
@@ -87,7 +87,8 @@ class _Term:
     @property
     def is_nodal(self) -> bool:
         """Whether the term is of values of the state in the cells alone."""
-        plain = all(not isinstance(_base(y), (Grad, Restricted)) for y in self._arguments)
+        nodes = (e for y in self._arguments for e in unique_pre_traversal(y))
+        plain = not any(isinstance(e, (Grad, Restricted)) for e in nodes)
         return plain and self._integral.integral_type() == "cell"
 
     def weak(self, test: Parts, old: Parts, new: Parts) -> Integral:
@@ -196,13 +197,6 @@ def _core(e: Expr) -> Expr:
     while isinstance(e, (Grad, Restricted, Variable)):
         e = e.ufl_operands[0]
     return e
-
-
-def _base(y: Expr) -> Expr:
-    """The function or derivative of which an argument is a component."""
-    while not isinstance(y, (Grad, Restricted)) and y.ufl_operands:
-        y = y.ufl_operands[0]
-    return y
 
 
 def _components(y: Expr, state: Expr) -> list[int]:

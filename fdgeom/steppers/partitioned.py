@@ -1,14 +1,14 @@
 """Partitioned methods, which update q and p of a canonical system in turn."""
 
 from abc import abstractmethod
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import ufl
 from firedrake import Constant, Function, TestFunction
 
 from fdgeom.execution import plain
 from fdgeom.operations import Flow, Solve, with_assignments
-from fdgeom.steppers.stepper import Stepper
+from fdgeom.steppers.stepper import Stepper, StepperOptions
 from fdgeom.systems.poisson.hamiltonian import HamiltonianSystem
 from fdgeom.validation import choice
 
@@ -26,21 +26,10 @@ class Partitioned(Stepper):
     explicit: ClassVar[bool] = True
 
     def __init__(
-        self,
-        system,
-        dt: float,
-        *,
-        first: str = "p",
-        t0: float = 0.0,
-        solver_parameters: dict | None = None,
-        options_prefix: str | None = None,
-        compiled: bool | None = None,
+        self, system, dt: float, *, first: str = "p", **options: Unpack[StepperOptions]
     ) -> None:
         self.first = choice("first", first, PARTS)
-        super().__init__(
-            system, dt, t0=t0, solver_parameters=solver_parameters,
-            options_prefix=options_prefix, compiled=compiled,
-        )  # fmt: skip
+        super().__init__(system, dt, **options)
 
     @abstractmethod
     def turns(self) -> list[tuple[str, bool, float]]:

@@ -1,16 +1,12 @@
 """Splitting methods: compositions of midpoint rules for the parts of the energy."""
 
-from collections import Counter
 from collections.abc import Sequence
+from typing import Unpack
 
-import ufl
 from firedrake import Form
 
-from fdgeom.execution import FunctionalAssembly
-from fdgeom.forms import summands
-from fdgeom.identities import Identity
-from fdgeom.steppers.substep import MIDPOINT
-from fdgeom.steppers.sweep import Sweep, Turn, everything
+from fdgeom.identities import Identity, of_numbers
+from fdgeom.steppers.sweep import MIDPOINT, Sweep, SweepOptions, Turn, everything
 from fdgeom.validation import instance
 
 # Energies that are all zero are no quotient of zeros.
@@ -50,23 +46,11 @@ class Splitting(Sweep):
     cites = ("McLachlan1993",)
 
     def __init__(
-        self,
-        system,
-        dt: float,
-        *,
-        energies: Sequence[Form],
-        configuration: str | None = None,
-        t0: float = 0.0,
-        solver_parameters: dict | None = None,
-        options_prefix: str | None = None,
-        compiled: bool | None = None,
+        self, system, dt: float, *, energies: Sequence[Form], **options: Unpack[SweepOptions]
     ) -> None:
         instance("energies", energies, tuple | list, "a list of functionals")
         self.energies = tuple(energies)
-        super().__init__(
-            system, dt, configuration=configuration, t0=t0, solver_parameters=solver_parameters,
-            options_prefix=options_prefix, compiled=compiled,
-        )  # fmt: skip
+        super().__init__(system, dt, **options)
 
     def _setup(self) -> None:
         if len(self.energies) < 2:
@@ -79,27 +63,17 @@ class Splitting(Sweep):
             raise ValueError(
                 f"energies must sum to the energy of the system: {sum(pieces):.12g} is not {total:.12g}"
             )
-        if (identity := self._identity_of_sums()) is not None:
-            self._demands[_NO_SUM] = identity
+        self._demands[_NO_SUM] = self._identity_of_sums()
         super()._setup()
 
-    def _identity_of_sums(self) -> Identity | None:
-        """The identity of the energy and the sum of its parts; None if their terms are the same."""
+    def _identity_of_sums(self) -> Identity:
+        """The identity of the energy and the sum of its parts."""
         forms = [system.energy_form() for system in (self.system, *self._pieces)]
-        total, *pieces = (_terms(form) for form in forms)
-        if total == sum(pieces, Counter()):
-            return None
 
-        def equation(put):
-            numbers = [FunctionalAssembly(put(form)) for form in forms]
+        def defect(total: float, *pieces: float) -> float:
+            return abs(sum(pieces) - total) / max(abs(total), *map(abs, pieces), _TINY)
 
-            def defect() -> float:
-                total, *pieces = (number.assemble() for number in numbers)
-                return abs(sum(pieces) - total) / max(abs(total), *map(abs, pieces), _TINY)
-
-            return defect
-
-        return Identity(self.system.parts, forms, equation)
+        return Identity(self.system.parts, forms, of_numbers(forms, defect))
 
     def parameters(self):
         return super().parameters() | {"energies": self.energies}
@@ -109,12 +83,3 @@ class Splitting(Sweep):
         *others, last = self._pieces
         first = [Turn(parts, MIDPOINT, 0.5, piece) for piece in others]
         return [*first, Turn(parts, MIDPOINT, 1.0, last), *reversed(first)]
-
-
-def _terms(form: Form) -> Counter:
-    """The terms of a functional with the measures that they are integrated by, and how often."""
-    return Counter(
-        (term, integral.reconstruct(integrand=ufl.zero()))
-        for integral in form.integrals()
-        for term in summands(integral.integrand())
-    )

@@ -1,10 +1,24 @@
-"""Flows of a step with the time of the system and the checks of beams."""
+"""Flows of a step with the time of the system and the checks of rotations."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, cast
 
-from fdgeom.operations import Flow, Map, Operation, Solve, check_unknowns
-from fdgeom.steppers.host_operations import TurnCheck, TurnsBefore
+import numpy as np
+import ufl
+from firedrake import Function
+
+from fdgeom.operations import (
+    Check,
+    Copy,
+    Flow,
+    HostOperation,
+    Map,
+    Operation,
+    Solve,
+    check_unknowns,
+)
 
 
 def completed(flows: Sequence[Flow], system) -> list[Flow]:
@@ -47,3 +61,73 @@ def _checked(operations: Sequence[Operation], turns) -> tuple[Operation, ...]:
         else:
             found.append(op)
     return tuple(found)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TurnsBefore(HostOperation):
+    """Stores the rotations of nodes, for :class:`TurnCheck`."""
+
+    #: `fdgeom.beams.rod.turns.Turns`.
+    turns: Any
+
+    @cached_property
+    def orientation(self) -> Function:
+        """The orientation before the assignments, in compiled code."""
+        return Function(self.turns.orientation.function_space(), name="orientation before")
+
+    @property
+    def reads(self) -> list[Function]:
+        return [self.turns.orientation]
+
+    @property
+    def writes(self) -> list[Function]:
+        return []
+
+    def run(self) -> None:
+        self.__dict__["found"] = self.turns.values()
+
+    @property
+    def compiled_as(self) -> Sequence[Operation] | None:
+        before = cast(TurnsBefore, self.original).orientation
+        return [Copy(source=self.turns.orientation, target=before)]
+
+    @property
+    def derivative_as(self) -> Sequence[Operation]:
+        return []
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TurnCheck(HostOperation):
+    """Fails the step where a cell has turned too far; its sentence needs the place and the angle."""
+
+    turns: Any
+    before: TurnsBefore
+
+    @property
+    def reads(self) -> list[Function]:
+        return [self.turns.orientation]
+
+    @property
+    def writes(self) -> list[Function]:
+        return []
+
+    def run(self) -> None:
+        self.turns.check(self.before.__dict__["found"])
+
+    @property
+    def compiled_as(self) -> Sequence[Operation] | None:
+        message = "the two ends of a cell turn too far against one another in a step"
+        before, least = self.before.orientation, self.turns.least
+        # The angles at both ends bound the change of that between them.
+        small = float(np.cos(np.arccos(least) / 2)) - ufl.dot(self.turns.orientation, before)
+        return [
+            Check(value=-cosine, limit=-least, message=message, sufficient=enough)
+            for cosine, enough in zip(self.turns.cosines(before), (small, None), strict=False)
+        ]
+
+    def explain(self) -> None:
+        self.turns.check(self.before.orientation.dat.data_ro_with_halos)
+
+    @property
+    def derivative_as(self) -> Sequence[Operation]:
+        return []

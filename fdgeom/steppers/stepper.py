@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from firedrake import Constant, Function
 from pyadjoint.tape import annotate_tape
@@ -16,7 +16,7 @@ from fdgeom.build_message import compiling
 from fdgeom.clock import Clock
 from fdgeom.data import Snapshot
 from fdgeom.errors import CannotCompile, SolveFailed, StepFailed
-from fdgeom.execution import Executor, HeldSNES, Run, perform
+from fdgeom.execution import Executor, Run, perform
 from fdgeom.execution.compiled_or_petsc import (
     Fallbacks,
     falling_back,
@@ -56,6 +56,15 @@ _STEPPERS_OF = {
     "RigidBodies": "GeneralizedAlpha",
     "Motion": "GeneralizedAlpha",
 }
+
+
+class StepperOptions(TypedDict, total=False):
+    """Keyword arguments of the constructors of all steppers."""
+
+    t0: float
+    solver_parameters: dict | None
+    options_prefix: str | None
+    compiled: bool | None
 
 
 class Stepper(OffTape, Method, Restart, NotCopied):
@@ -120,11 +129,12 @@ class Stepper(OffTape, Method, Restart, NotCopied):
     ) -> None:
         self._given_dt, dt = dt, present_number("dt", dt, above=0)
         citations.cite(type(self))
-        self._clock = Clock(begin=present_number("t0", t0), dt=dt, last_dt=dt)
+        #: Time, time step and number of steps.
+        self.clock = Clock(begin=present_number("t0", t0), dt=dt, last_dt=dt)
         self._user, self._prefix = check_parameters(solver_parameters, options_prefix)
         shows = only_shows(self._user, self._prefix, compiled)
         self._wanted = wants_compiled(self._user, self._prefix, compiled)
-        with paused_collection(), self._compiling():
+        with paused_collection(), compiling(type(self).__name__):
             self.system = self._form_of(system)
             if not isinstance(self.system, self.moves):
                 raise _wrong_system(type(self), system)
@@ -171,64 +181,44 @@ class Stepper(OffTape, Method, Restart, NotCopied):
     @property
     def t(self) -> float:
         """Time. It may be set: the state is then that of another time."""
-        return self._clock.t
+        return self.clock.t
 
     @t.setter
     def t(self, value: float) -> None:
-        self._clock = self._clock.set_to(present_number("t", value))
+        self.clock = self.clock.set_to(present_number("t", value))
         self.system.set_time(self.t)
 
     @property
     def dt(self) -> float:
         """Time step; the present value if it is a Constant."""
         self._follow_dt()
-        return self._dt
+        return self.clock.dt
 
     @dt.setter
     def dt(self, value: float) -> None:
-        self._given_dt, self._dt = value, present_number("dt", value, above=0)
+        self._given_dt, self.clock = value, self.clock.with_dt(present_number("dt", value, above=0))
 
     def _follow_dt(self) -> None:
         """Read Δt again, if it was given as an expression such as a Constant."""
         if isinstance(self._given_dt, Expr):
-            self._dt = present_number("dt", self._given_dt, above=0)
-
-    @property
-    def _dt(self) -> float:
-        return self._clock.dt
-
-    @_dt.setter
-    def _dt(self, value: float) -> None:
-        self._clock = self._clock.with_dt(value)
+            self.dt = self._given_dt
 
     @property
     def steps(self) -> int:
         """Number of steps taken."""
-        return self._clock.steps
-
-    @property
-    def clock(self) -> Clock:
-        """Time, time step and number of steps."""
-        return self._clock
-
-    @clock.setter
-    def clock(self, value: Clock) -> None:
-        self._clock = value
+        return self.clock.steps
 
     def take_up(self, clock: Clock) -> None:
         """Continue from a state that was restored with all carried fields, at its time.
 
         :func:`fdgeom.resume` does so.
         """
-        self._clock = clock
+        self.clock = clock
         self.system.set_time(self.t)
         self.system.settle()
         self.restored()
 
     # --- stepping ------------------------------------------------------------------------------
-    def _compiling(self):
-        return compiling(type(self).__name__)
-
     def advance(self, steps: int = 1) -> None:
         """Take ``steps`` steps.
 
@@ -256,10 +246,10 @@ class Stepper(OffTape, Method, Restart, NotCopied):
 
     def take_steps(self, steps: int) -> None:
         """Take steps, whether pyadjoint records or not."""
-        first = self._clock.steps
+        first = self.clock.steps
         last = first + steps
         # Solvers are made when they are first needed.
-        saying = _SILENT if first else self._compiling()
+        saying = _SILENT if first else compiling(type(self).__name__)
         with saying, delayed(self.system.comm, INT) as signals:
             with shielded():
                 self.system.prepare()
@@ -268,8 +258,8 @@ class Stepper(OffTape, Method, Restart, NotCopied):
             try:
                 with SNES_STEPS if compiled is None else COMPILED_STEPS:
                     while True:
-                        self._take(last - self._clock.steps)
-                        if self._clock.steps == last:
+                        self._take(last - self.clock.steps)
+                        if self.clock.steps == last:
                             break
                         signals.check()
             finally:
@@ -283,22 +273,22 @@ class Stepper(OffTape, Method, Restart, NotCopied):
         """The actions before the first of some steps, without a step."""
         self.system.prepare()
         self._start()
-        clock = self._clock
+        clock = self.clock
         if clock.dt != clock.last_dt:
-            self._rescale(clock)
-            self._clock = clock.begun()
+            self._rescale(clock.dt / clock.last_dt)
+            self.clock = clock.begun()
 
     def _start(self) -> None:
         if operations := self.start():
             with self._snapshot.kept():
                 self._perform(operations)
         if self.begins(operations):
-            self._clock = self._clock.begun()
+            self.clock = self.clock.begun()
         self.started(operations)
 
-    def _rescale(self, clock: Clock) -> None:
-        ratio, operations = self._rescaling
-        ratio.assign(clock.dt / clock.last_dt)
+    def _rescale(self, ratio: float) -> None:
+        value, operations = self._rescaling
+        value.assign(ratio)
         self._perform(operations)
 
     @cached_property
@@ -311,28 +301,28 @@ class Stepper(OffTape, Method, Restart, NotCopied):
 
     def _take(self, most: int) -> None:
         """Take a step, or up to ``most`` compiled ones, or none if that fails."""
-        before = self._clock
+        before = self.clock
         if before.dt == before.last_dt:
             self._take_evenly(most)
             return
         self._before_change.take()
         try:
-            self._rescale(before)
+            self._rescale(before.dt / before.last_dt)
             self._take_evenly(most)
         except BaseException:  # also Ctrl-C and a lack of memory leave a completed step
             with shielded():
-                if self._clock is before:
+                if self.clock is before:
                     self._before_change.restore()
             raise
 
     def _take_evenly(self, most: int) -> None:
-        before, why, done, branch = self._clock, None, 0, self.system.branch()
+        before, why, done, again, branch = self.clock, None, 0, 0, self.system.branch()
         most = most if branch is None else min(most, _LOOKS)
         self._snapshot.take()
         try:
             if self._fused is None:
                 done = 1
-                self._step(self.t, self._dt)
+                self._step(self.t, self.clock.dt)
             else:
                 done, why = self._fused.advance(most, before.dt)
             if done and branch is not None:
@@ -341,27 +331,20 @@ class Stepper(OffTape, Method, Restart, NotCopied):
             if done:
                 clock = before.after(done, self.carried_for(before.dt))
                 # Not through `__setattr__`, whose checks of names are for users.
-                vars(self)["_clock"] = clock
-            finite = math.isfinite(clock.t) and self._snapshot.sees_finite()
-            if not finite and done < 2:
+                vars(self)["clock"] = clock
+            if not (math.isfinite(clock.t) and self._snapshot.sees_finite()):
                 raise SolveFailed("the new state or its time is not finite")
         except BaseException as failure:  # as in `_take`
             with shielded():
-                self._clock = before
+                self.clock = before
                 self._snapshot.restore()
-            if isinstance(failure, SolveFailed) and done > 1:
-                self._take_evenly(1)  # one by one, to find out in which
-                return
-            if isinstance(failure, SolveFailed):
+            if not isinstance(failure, SolveFailed):
+                raise
+            if done < 2:
                 raise self._failed(failure) from failure
-            raise
-        if not finite:
-            # One by one, to come to the last good state.
-            with shielded():
-                self._clock = before
-                self._snapshot.restore()
-            for _ in range(done):
-                self._take_evenly(1)
+            again = done
+        for _ in range(again):
+            self._take_evenly(1)  # one by one, to come to the last good state
         if why is not None:
             raise self._failed(why)
 
@@ -437,7 +420,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
         A local solve counts once for all nodes, with the iterations of the node that took most
         (which may depend a little on the number of nodes solved at a time).
         """
-        solvers = self._solvers()
+        solvers = self._executor.solvers
         fused = self._fused.stats() if self._fused else {"solves": 0, "newton_iterations": 0}
         return {
             "steps": self.steps,
@@ -447,10 +430,6 @@ class Stepper(OffTape, Method, Restart, NotCopied):
             + sum(s.newton_iterations for s in solvers),
             "krylov_iterations": sum(s.krylov_iterations for s in solvers),
         }
-
-    def _solvers(self) -> list[HeldSNES]:
-        """The SNES that have been made."""
-        return self._executor.solvers
 
     @property
     def is_compiled(self) -> bool:
@@ -481,7 +460,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
         """The compiled steps, ready to run; None if the steps go through PETSc SNES."""
         if self._fused is not None and not self._fused.unit.is_ready:
             with self._falling_back():
-                self._fused.make_ready()
+                self._fused.unit.make_ready()
         return self._fused
 
     def _falling_back(self) -> AbstractContextManager:
@@ -498,7 +477,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
 
     def __repr__(self) -> str:
         name, system = type(self).__name__, type(self.system).__name__
-        return f"{name}({system}, order {self.order}, t = {self.t:g}, dt = {self._dt:g})"
+        return f"{name}({system}, order {self.order}, t = {self.t:g}, dt = {self.clock.dt:g})"
 
 
 def _wrong_system(method: type[Method], system: object) -> TypeError:

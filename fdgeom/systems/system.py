@@ -5,12 +5,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from firedrake import Constant, Function
+from firedrake import Constant, Function, TestFunction
 from ufl.classes import Expr, Form
 
 from fdgeom.data import Snapshot
 from fdgeom.execution import FunctionalAssembly, perform
 from fdgeom.forms import is_zero, simplify
+from fdgeom.identities import Identity, check_now
 from fdgeom.operations import Operation
 from fdgeom.operations.dependent import read_in
 from fdgeom.validation import NotCopied, firedrake_function
@@ -45,7 +46,7 @@ class System(NotCopied, ABC):
     Each family of systems states its equations in its own way, for its steppers. To add a system,
     derive from a family: `PoissonSystem` (in ``poisson/poisson.py``), `Motion`
     (``motion/motion.py``), `ConstrainedSystem` (``constrained/constrained.py``) or
-    `ChaplyginSystem` (``chaplygin/system.py``). This class has the methods that everything else
+    `ChaplyginSystem` (``chaplygin/chaplygin.py``). This class has the methods that everything else
     needs (the clock, runs, monitors, checkpoints, output); the defaults are those of an empty
     system.
 
@@ -87,6 +88,8 @@ class System(NotCopied, ABC):
         self._coordinates = coordinates
         # Objects that are made at their first use.
         self._held: dict[str, Any] = {}
+        #: Identities that its steps rely on, by the messages of errors.
+        self._demands: dict[str, Identity] = {}
 
     def __repr__(self) -> str:
         try:
@@ -125,6 +128,14 @@ class System(NotCopied, ABC):
     def equations(self) -> dict[str, Form | Expr]:
         """The forms and expressions of its equations, by name, for checkpoints."""
         return {}
+
+    def _constraint_forms(self) -> dict[str, Form]:
+        """The rate of its constraint and the forms that state it, by name."""
+        if self.constraint is None:
+            return {}
+        rate = self.constraint.slope(TestFunction(self.constraint.space), self.velocity())
+        stated = {f"condition {k}": form for k, form in enumerate(self.constraint.forms())}
+        return {"constraint": rate} | stated
 
     # --- numbers -----------------------------------------------------------------------------------
     # `energy` is the total that a motion without external work conserves, kinetic_energy +
@@ -276,6 +287,7 @@ class System(NotCopied, ABC):
         Fields count as set if their values have changed since :meth:`agree`. For derivatives
         ``modified`` are those of :meth:`functions` that count as set too.
         """
+        check_now(self._demands)
         return []
 
     def synchronised(self) -> None:

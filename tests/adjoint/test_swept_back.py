@@ -204,7 +204,7 @@ def test_blocks_change_nothing():
         return value, found.dat.data_ro.copy()
 
     value, found = gradient()
-    ((_, sweep),) = stepper._fused._sweeps.values()
+    ((_, sweep),) = replay_of(stepper)._sweeps.values()
     trajectory = sweep.trajectory
     assert trajectory.forward.blocks
     assert trajectory.reverse.blocks

@@ -51,7 +51,7 @@ def measure(cells: int, dimension: int, repeats: int, options: dict | None = Non
     system = linear_body(mesh, VectorFunctionSpace(mesh, "CG", 2 if dimension == 2 else 1))
     stepper = fg.GeneralizedAlpha(system, 0.02, fg.hamel_alpha(0.8), solver_parameters=options)
     stepper.advance(3)
-    (solver,) = stepper._solvers()
+    (solver,) = stepper._executor.solvers
     ksp = solver.snes.getKSP()
     b, x = solver._f.duplicate(), solver._f.duplicate()
     times = {"step": [], "solve": [], "residual": []}

@@ -83,7 +83,7 @@ def test_same_steps(name):
         stepper = method(system, dt, solver_parameters=parameters, compiled=compiled)
         stepper.advance(20)
         check_way(stepper, compiled is None and name not in NOT_WHOLE)
-        types = {solver.snes.getType() for solver in stepper._solvers()}
+        types = {solver.snes.getType() for solver in stepper._executor.solvers}
         assert ("python" in types) is bool(parameters)
         found.append({n: np.array(f.dat.data_ro) for n, f in system.functions().items()})
         iterations.append(stepper.solver_stats()["newton_iterations"])

@@ -14,7 +14,7 @@ import fdgeom as fg
 from fdgeom.compile import CompiledExecutor as Compiled
 from fdgeom.execution import Executor, Trajectory
 from fdgeom.operations import Copy, compilable
-from fdgeom.steppers.host_operations import TurnCheck, TurnsBefore
+from fdgeom.steppers.step_flows import TurnCheck, TurnsBefore
 
 
 def _state(stepper):

@@ -22,7 +22,7 @@ def defect(stepper):
     start = values(system)
     stepper.advance()
     moved = max(np.abs(a - b).max() for a, b in zip(values(system), start, strict=True))
-    stepper._dt = -stepper._dt  # which the public attribute refuses
+    stepper.clock = stepper.clock.with_dt(-stepper.dt)  # which the public attribute refuses
     stepper.advance()
     back = max(np.abs(a - b).max() for a, b in zip(values(system), start, strict=True))
     assert moved > 0.5 * abs(stepper.dt)

@@ -129,7 +129,7 @@ def test_ctrl_c_inside_of_a_solve(name, times):
             for _ in range(times):
                 signal.raise_signal(signal.SIGINT)
 
-    stepper._solvers()[-1].snes.setMonitor(monitor)
+    stepper._executor.solvers[-1].snes.setMonitor(monitor)
     hit = [True]
     with pytest.raises(KeyboardInterrupt):
         stepper.advance(3)
@@ -153,12 +153,12 @@ def test_an_error_in_a_callback_leaves_a_whole_step():
         if iteration == 1:
             raise ZeroDivisionError
 
-    stepper._solvers()[0].snes.setMonitor(monitor)
+    stepper._executor.solvers[0].snes.setMonitor(monitor)
     with pytest.raises(ZeroDivisionError):
         stepper.advance(3)
     assert agrees(stepper, dt, 1)
     assert not differing(values(stepper), before)
-    stepper._solvers()[0].snes.monitorCancel()
+    stepper._executor.solvers[0].snes.monitorCancel()
     stepper.advance()
     twin = make(dt)
     twin.advance(2)

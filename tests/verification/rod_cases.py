@@ -67,7 +67,7 @@ def forth_and_back(stepper, steps=2):
     start = state(beam)
     stepper.advance(steps)
     moved = gap(state(beam), start)
-    stepper._dt = -stepper._dt  # which the public attribute refuses
+    stepper.clock = stepper.clock.with_dt(-stepper.dt)  # which the public attribute refuses
     stepper.advance(steps)
     return gap(state(beam), start), moved
 

@@ -92,14 +92,6 @@ class RodMotion(RodSystem, Motion):
         return self.constraint
 
     # --- as a motion ---------------------------------------------------------------------------
-    def moved(self, increment: Expr, configuration: Sequence[Expr] | None = None) -> tuple:
-        """The configuration after an increment: x + d, q cay(w)."""
-        at = self.configuration if configuration is None else configuration
-        return self.group.retract(tuple(at), increment)
-
-    def bracket(self, a: Expr, b: Expr) -> Expr:
-        return self.group.bracket(a, b)
-
     def balance(self, configuration: Sequence[Expr], v: Expr, a: Expr, t: Expr, test: Expr) -> Form:
         """Inertial plus internal minus external work, and that of the joints' springs."""
         rod = self.rod

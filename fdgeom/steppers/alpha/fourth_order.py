@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import Unpack
 
 import numpy as np
 from firedrake import Constant, Function, FunctionSpace, TestFunction, derivative
@@ -9,6 +10,7 @@ from firedrake import Constant, Function, FunctionSpace, TestFunction, derivativ
 from fdgeom.forms import is_affine, is_zero, simplify
 from fdgeom.operations import Operation, Prescribed, Solve
 from fdgeom.steppers.alpha.two_accelerations import TwoAccelerations, of_everything
+from fdgeom.steppers.stepper import StepperOptions
 from fdgeom.validation import number
 
 _INSTEAD = "the order would be two; use HermiteSimpson, of order four for any system"
@@ -54,21 +56,10 @@ class FourthOrderAlpha(TwoAccelerations):
     cites = ("GuLiuAnShi",)
 
     def __init__(
-        self,
-        system,
-        dt: float,
-        kappa: float = 1.0,
-        *,
-        t0: float = 0.0,
-        solver_parameters: dict | None = None,
-        options_prefix: str | None = None,
-        compiled: bool | None = None,
+        self, system, dt: float, kappa: float = 1.0, **options: Unpack[StepperOptions]
     ) -> None:
         self.kappa = number("kappa", kappa)
-        super().__init__(
-            system, dt, t0=t0, solver_parameters=solver_parameters,
-            options_prefix=options_prefix, compiled=compiled,
-        )  # fmt: skip
+        super().__init__(system, dt, **options)
 
     @staticmethod
     def amplification(kappa: float = 1.0) -> Callable[[np.ndarray], np.ndarray]:
@@ -107,7 +98,7 @@ class FourthOrderAlpha(TwoAccelerations):
                 )
         if not is_zero(rate) and not is_affine(form, clock):
             raise ValueError(f"system: its load is not linear in time; {_INSTEAD}")
-        if system.held is not None and system.held.varies:
+        if system.given_in_time():
             raise ValueError(f"system: its boundary values move; {_INSTEAD}")
 
     def _residual(self, h, unknowns, tests):

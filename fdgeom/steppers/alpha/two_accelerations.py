@@ -70,7 +70,7 @@ class TwoAccelerations(MotionStepper):
                 for state, pair in zip(self._states(), guesses, strict=True)
             ],
         )
-        if self._moves:
+        if self.system.given_in_time():
             clock, given_values = self.system.clocks, []
             # Of the middle and of the end of the step.
             for at, targets in ((0.5, given[:n]), (1.0, given[n:])):
@@ -81,7 +81,7 @@ class TwoAccelerations(MotionStepper):
         return [Flow(operations)]
 
     def underivable(self):
-        if self._moves:
+        if self.system.given_in_time():
             return "boundary values move: take GeneralizedAlpha"
         return None
 
@@ -120,11 +120,6 @@ class TwoAccelerations(MotionStepper):
     def _pair(self, parts: Sequence[Expr]) -> Pair:
         n = self._parts
         return (flatten(parts[:n]), flatten(parts[n:])) if n > 1 else tuple(parts)
-
-    @property
-    def _moves(self) -> bool:
-        held = self.system.held
-        return held is not None and held.varies
 
 
 def of_everything(residual: Form, unknown: Function) -> Numerics:

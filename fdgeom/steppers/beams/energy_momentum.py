@@ -14,9 +14,8 @@ from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.data import Snapshot
 from fdgeom.lie import halves
 from fdgeom.operations import Flow, Map, Operation, Solve, with_assignments
-from fdgeom.steppers.host_operations import PrescribeMotion
 from fdgeom.steppers.stepper import Stepper
-from fdgeom.systems.motion.nodal_unknown import NodalUnknown
+from fdgeom.systems.motion.nodal_unknown import NodalUnknown, PrescribeMotion
 
 
 class EnergyMomentum(Stepper):
@@ -114,7 +113,7 @@ class EnergyMomentum(Stepper):
             unknown.vector,
             dt,
             system.rod.inertia.separate,
-            (system.held.moved, system.held.v) if self._moves else None,
+            (system.held.moved, system.held.v) if system.given_in_time() else None,
         )
         # The time of the forms is that of the middle.
         timed = {"dt": dt, "clock": system.clocks, "at": 0.5}
@@ -124,7 +123,7 @@ class EnergyMomentum(Stepper):
         if unknown.multiplier is not None:
             before.append(Map(values={other: unknown.without_increment(first)}, **timed))
         given: list[Operation] = []
-        if self._moves:
+        if system.given_in_time():
             # The motion at the end of the step.
             given = [PrescribeMotion(unknown=unknown, held=system.held, clock=system.clocks)]
         solve = Solve(
@@ -157,7 +156,7 @@ class EnergyMomentum(Stepper):
         system, unknown, dt = self.system, self._unknown, self._dt_of_step
         position, orientation = step.configuration
         v = step.velocity
-        if self._moves:
+        if system.given_in_time():
             where, what = system.held.moved, system.held.v
             v = ufl.as_vector([v[k] + where[k] * (what[k] - v[k]) for k in range(6)])
         new = {
@@ -171,11 +170,6 @@ class EnergyMomentum(Stepper):
         if system.constraint is not None:
             new[system.multiplier] = unknown.multiplier / dt
         return new
-
-    @property
-    def _moves(self) -> bool:
-        """Whether the motion of a node is given."""
-        return self.system.held is not None and self.system.held.varies
 
     def functions(self):
         return {"increment": self._increment}

@@ -18,7 +18,6 @@ from fdgeom.lie import halves, join, quaternion, se3, so3
 from fdgeom.lie.groups import SE3, R3xSO3
 from fdgeom.operations import (
     ConvergenceTest,
-    EssentialValues,
     Flow,
     Map,
     Operation,
@@ -94,8 +93,7 @@ class VariationalIntegrator(Stepper):
         self._group = (R3xSO3 if self._separate else SE3).by("cay")
         #: μ, as it is carried from step to step.
         self._momentum = Function(system.space, name="momentum of the nodes")
-        self._zero = Function(system.space, name="zero")
-        self._fixed = _fixed(system, self._zero, self._separate)
+        self._held = _held(system, self._separate)
         self._start_list = [Map(values={self._momentum: self._of_velocity()})]
         self._finish_list = [Map(values={system.v: self._velocity()})]
         self._known = Snapshot((system.v, *system.configuration))
@@ -106,10 +104,11 @@ class VariationalIntegrator(Stepper):
         # The time passes with the drift.
         first = Flow(self._make_kick(), 0.5, exact=True)
         last = replace(first, begin=1.0)
+        drift = self._make_drift()
         if self.system.constraint is None:
-            return [first, self._make_drift(), last]
+            return [first, drift, last]
         projection = replace(self._make_projection(), begin=0.5)
-        return [first, self._make_joined_drift(), last, projection]
+        return [first, drift, last, projection]
 
     def _of_velocity(self):
         """M v, with the translation in the body frame if the group is SE(3)."""
@@ -138,18 +137,20 @@ class VariationalIntegrator(Stepper):
         work = system.rod.internal_work(g, virtual) - system.rod.external_work(g, virtual)
         residual = self._inertia.at_nodes(dot(unknown - self._momentum, test)) + dt * work
         # The force is that of the configuration, which waits.
-        solve = self._solve("momentum", unknown, dt, residual, self._momentum, 0.0, _kept)
+        solve = self._solve(
+            "momentum", residual, unknown, self._momentum, self._held, _kept, dt, 0.0
+        )
         return with_assignments(solve, [{self._momentum: unknown}])
 
     def _solve(
-        self, name: str, unknown: Function, dt: Constant, residual: Form, guess: Function,
-        at: float, numerics=plain,
+        self, name: str, residual: Form, unknown: Function, guess: Function,
+        prescribed: list[Prescribed], numerics: Numerics | Callable, dt: Constant, at: float,
     ) -> Solve:  # fmt: skip
         return Solve(
             work=residual,
             unknown=unknown,
             guess=guess,
-            prescribed=[Prescribed(e.dofs, part=e.part) for e in self._fixed],
+            prescribed=prescribed,
             dt=dt,
             clock=self.system.clocks,
             at=at,
@@ -158,16 +159,6 @@ class VariationalIntegrator(Stepper):
             name=name,
         )
 
-    def _make_drift(self) -> Flow:
-        """(g, μ) ↦ (g cay(D), the momentum there)."""
-        system, dt = self.system, Constant(0.0, name="dt")
-        unknown, test = Function(system.space, name="increment"), TestFunction(system.space)
-        impulse = dot(self._inertia.matrix, unknown) / dt
-        gap = self._before(unknown, impulse) - self._momentum
-        residual = self._inertia.at_nodes(dot(gap, test))
-        solve = self._solve("increment", unknown, dt, residual, self._zero, 0.5)
-        return Flow(with_assignments(solve, [self._moved(unknown, self._momentum)]))
-
     def _moved(self, increment, before) -> dict:
         """The state after an increment, from the momentum before it."""
         system = self.system
@@ -175,21 +166,24 @@ class VariationalIntegrator(Stepper):
         after = self._after(increment, before)
         return {system.position: x, system.orientation: q, self._momentum: after}
 
-    def _make_joined_drift(self) -> Flow:
-        """The drift with impulses of the joints at the start and no gap at the end."""
+    def _make_drift(self) -> Flow:
+        """(g, μ) ↦ (g cay(D), the momentum there), with impulses of the joints at the start and no gap
+        at the end.
+        """
         system, dt = self.system, Constant(0.0, name="dt")
+        joined = system.constraint is not None
 
         def before(D: Expr) -> Expr:
             return self._before(D, dot(self._inertia.matrix, D) / dt)
 
-        return self._joined_solve(
+        return self._nodal_solve(
             "increment",
             dt,
             gap=lambda D: before(D) - self._momentum,
             condition=lambda D, nu: system.constraint.value(
                 nu, self._group.retract(system.configuration, D)
             ),
-            after=lambda D, impulse: self._moved(D, before(D)),
+            after=lambda D, impulse: self._moved(D, before(D) if joined else self._momentum),
             changed=system.position,
         )
 
@@ -201,7 +195,7 @@ class VariationalIntegrator(Stepper):
             velocity = self._in_space(dot(self._inertia.inverse, momentum))
             return system.constraint.slope(nu, velocity, system.configuration)
 
-        return self._joined_solve(
+        return self._nodal_solve(
             "velocity",
             dt,
             gap=lambda momentum: momentum - self._momentum,
@@ -213,32 +207,25 @@ class VariationalIntegrator(Stepper):
             changed=self._momentum,
         )
 
-    def _joined_solve(
+    def _nodal_solve(
         self, name: str, dt: Constant, *, gap: Callable, condition: Callable, after: Callable,
         changed: Function,
     ) -> Flow:  # fmt: skip
-        """The solve of ``gap(u)`` = impulses of joints + half the kick of their springs for all nodes,
-        with ``condition(u, nu)`` of the joints; ``after(u, impulse)`` are assignments.
+        """The solve of ``gap(u)`` = 0 at each node or, with joints, = their impulses + half the kick of
+        their springs, with ``condition(u, nu)``; ``after(u, impulse)`` are assignments.
         """
         system, unknown = self.system, NodalUnknown(self.system)
         u, impulse, g = unknown.vector, unknown.multiplier, system.configuration
-        virtual = self._in_space(unknown.test)
-        residual = self._inertia.at_nodes(dot(gap(u), unknown.test))
-        residual += system.constraint.slope(impulse, virtual, g)
-        residual += 0.5 * dt * system.constraint.spring_work(g, system.v, virtual)
-        residual += condition(u, unknown.nu)
-        solve = Solve(
-            work=residual,
-            unknown=unknown.function,
-            guess=Function(unknown.function.function_space(), name="zero"),
-            prescribed=unknown.prescribed,
-            dt=dt,
-            clock=system.clocks,
-            at=0.5,
-            options=self.solve_options(name, SOLVES),
-            numerics=exact_numerics(changed),
-            name=name,
-        )
+        residual, held = self._inertia.at_nodes(dot(gap(u), unknown.test)), self._held
+        numerics: Numerics | Callable = plain
+        if system.constraint is not None:
+            virtual = self._in_space(unknown.test)
+            residual += system.constraint.slope(impulse, virtual, g)
+            residual += 0.5 * dt * system.constraint.spring_work(g, system.v, virtual)
+            residual += condition(u, unknown.nu)
+            held, numerics = unknown.prescribed, exact_numerics(changed)
+        zero = Function(unknown.function.function_space(), name="zero")
+        solve = self._solve(name, residual, unknown.function, zero, held, numerics, dt, 0.5)
         return Flow(with_assignments(solve, [after(u, impulse)]))
 
     def _before(self, increment, impulse):
@@ -313,16 +300,16 @@ def _check_forces(system: RodMotion) -> None:
                 f"system: VariationalIntegrator does not treat the damper of {joint!r}; take "
                 "GeneralizedAlpha"
             )
-    if system.held is not None and system.held.varies:
+    if system.given_in_time():
         raise ValueError(
             "system: VariationalIntegrator holds nodes but does not move them; for a GivenPose take "
             "GeneralizedAlpha or EnergyMomentum"
         )
 
 
-def _fixed(system: RodMotion, zero: Function, separate: bool) -> tuple[EssentialValues, ...]:
+def _held(system: RodMotion, separate: bool) -> list[Prescribed]:
     if system.held is None:
-        return ()
+        return []
     (dofs,) = system.held.dofs
     if not separate:
         # A condition on some directions of space is none on components in the body frame.
@@ -333,4 +320,4 @@ def _fixed(system: RodMotion, zero: Function, separate: bool) -> tuple[Essential
                     "system: a Sliding end needs a section whose inertia does not couple rotation "
                     "and translation here; take GeneralizedAlpha or EnergyMomentum"
                 )
-    return (EssentialValues(0, dofs, old=zero),)
+    return [Prescribed(dofs)]

@@ -4,5 +4,5 @@ All is SymPy, up to the Hamiltonian system for the steppers; nothing is assemble
 numerically here.
 """
 
-from fdgeom.systems.chaplygin.equations import HelmholtzCondition
-from fdgeom.systems.chaplygin.system import ChaplyginSystem
+from fdgeom.systems.chaplygin.chaplygin import ChaplyginSystem
+from fdgeom.systems.chaplygin.helmholtz import HelmholtzCondition

@@ -55,6 +55,13 @@ class Jets:
             raise ValueError(f"{name} must not contain {unknown}")
         return result
 
+    def of_velocities(self, name: str, expression, others: Mapping | None = None) -> sp.Expr:
+        """The same, of an expression without accelerations."""
+        plain = self.plain(name, expression, others)
+        if plain.has(*self.a, *self.j):
+            raise ValueError(f"{name} must not contain accelerations")
+        return plain
+
     def dynamic(self, expression: sp.Expr) -> sp.Expr:
         """An expression in symbols, in functions of time instead."""
         return expression.xreplace({s: f for f, s in self._symbols().items()})

@@ -23,15 +23,15 @@ from fdgeom.forms import (
     check_depends,
     checked_form,
     copy_into,
+    derivative_along,
     is_zero,
     simplify,
     with_fixed_quadrature,
 )
-from fdgeom.identities import Identity, check_now, difference
-from fdgeom.operations import EssentialValues, Interpolation
+from fdgeom.identities import Identity, difference
+from fdgeom.operations import Interpolation
 from fdgeom.systems.constrained.constraint import Constraint
-from fdgeom.systems.constrained.mechanical import MechanicalSystem, check_at_rest
-from fdgeom.systems.constrained.projection import Projection
+from fdgeom.systems.constrained.mechanical import MechanicalSystem
 from fdgeom.systems.system import named_energies
 from fdgeom.taping import not_taped
 from fdgeom.validation import conjugates
@@ -118,13 +118,16 @@ class ConstrainedSystem(MechanicalSystem):
         super().__init__(q, coordinates)
         self.p, self.multiplier = p, multiplier
         self.constraint = Constraint(
-            q, constraint, multiplier, {p: "depends on the momentum p, so it is not holonomic"}
-        )
+            (q,), self.space, constraint, multiplier,
+            {p: "depends on the momentum p, so it is not holonomic"},
+        )  # fmt: skip
         self._hold(bcs, p)
         self._kinetic, self._potential = kinetic, potential
         self._measure = dx if measure is None else measure
         self._check_finite({"q": q, "p": p})
-        self._velocity, self._pointwise = _pointwise_velocity(kinetic, p, self.pairing)
+        self._velocity, pointwise = _pointwise_velocity(kinetic, p, self.pairing)
+        changed = f"{_NOT_POINTWISE} (the mass has changed since the system was made)"
+        self._demands[changed] = pointwise
 
     # --- forms ---------------------------------------------------------------------------------
     def pairing(self, a: Expr, b: Expr) -> Form:
@@ -151,12 +154,6 @@ class ConstrainedSystem(MechanicalSystem):
         return named_energies(self._kinetic, self._potential)
 
     # --- what the steppers ask -------------------------------------------------------------------
-    def synchronise(self, modified=None):
-        check_now(
-            {f"{_NOT_POINTWISE} (the mass has changed since the system was made)": self._pointwise}
-        )
-        return super().synchronise(modified)
-
     def check_start(self) -> None:
         """Raise ``ValueError`` if no step can start from the present state.
 
@@ -164,7 +161,7 @@ class ConstrainedSystem(MechanicalSystem):
         that the constraints are independent.
         """
         self._check_finite()
-        check_at_rest("p", self.p, self.fixed)
+        self._check_at_rest("p")
         w, trial = TestFunction(self.space), TrialFunction(self.space)
         rate = self.constraint.slope(self.constraint.test, self.velocity())
         self.constraint.check(
@@ -184,16 +181,12 @@ class ConstrainedSystem(MechanicalSystem):
         ValueError
             If Newton's iteration does not find such a configuration.
         """
-        if "projection" not in self._held:
-            self._held["projection"] = Projection(
-                self.constraint,
-                self.p,
-                self.pairing,
-                momentum=lambda p, w: self.pairing(p, w),
-                velocity=self.velocity,
-                fixed=self.fixed,
-            )
-        self._held["projection"].apply()
+        slope = self.constraint.slope
+
+        def consistent(p: Expr, mu: Expr, w: Expr, nu: Expr) -> Form:
+            return self.pairing(p - self.p, w) - slope(mu, w) + slope(nu, self.velocity(p))
+
+        self._project((self.q, self._nearest(self.pairing)), (self.p, consistent))
 
     def solve_multiplier(self) -> None:
         """Set the multiplier to that of the exact motion at the present state.
@@ -212,21 +205,14 @@ class ConstrainedSystem(MechanicalSystem):
         unknown, (w, test) = Function(space, name="force"), TestFunctions(space)
         force, multiplier = split(unknown)
         rate = self.constraint.slope(test, self.velocity())
-        direction = Function(self.space)
-        along_q = replace(
-            simplify(derivative(rate, self.q, direction)), {direction: self.velocity()}
-        )
-        along_p = replace(simplify(derivative(rate, self.p, direction)), {direction: force})
         residual = simplify(
             self.pairing(force, w)
             + self.potential_derivative(w)
             - self.constraint.slope(multiplier, w)
-            + along_q
-            + along_p
+            + derivative_along(rate, self.q, self.velocity())
+            + derivative_along(rate, self.p, force)
         )
-        rest = Function(self.space)
-        held = tuple(EssentialValues(0, e.dofs, old=rest) for e in self.fixed)
-        return saddle_solver(residual, unknown, essential=held, name="the multiplier")
+        return saddle_solver(residual, unknown, essential=self.fixed, name="the multiplier")
 
 
 def _pointwise_velocity(

@@ -35,12 +35,17 @@ class RateConstraint(ABC):
     """Constraints on the velocity, A(q)v = 0 (A = Dg for g(q) = 0), and their multiplier."""
 
     # A subclass sets `_slope`, the form ∫ ν·A(q)w of `test` and `_direction`. `tangent` is the
-    # space of the velocity, and `others` are Functions that the multiplier must differ from.
+    # space of the velocity, and `others` are Functions that the multiplier must differ from. Forms
+    # have an argument `at` for the configuration, q or its parts, by default the present one.
     _slope: Form
+    # The equation of the rate, and the part of the start that must fulfil the constraint.
+    _equation, _start = "A(q) q̇ = 0", "velocity"
 
-    def __init__(self, q: Function, tangent, multiplier: Function, others) -> None:
-        _check_multiplier(q, tangent, multiplier, others)
-        self.q, self.multiplier = q, multiplier
+    def __init__(
+        self, configuration: Sequence[Function], tangent, multiplier: Function, others
+    ) -> None:
+        _check_multiplier(configuration[0], tangent, multiplier, others)
+        self.configuration, self.multiplier = tuple(configuration), multiplier
         #: Space of q̇.
         self.tangent = tangent
         #: ν, the test function of the multiplier's space.
@@ -57,7 +62,7 @@ class RateConstraint(ABC):
     def _of(self, functional: Callable, symbols, of, example, linear_in, without) -> Form:
         """The form that a user's function gives for ν and perhaps a velocity."""
         without = {self.multiplier: "must use its argument, not the multiplier itself", **without}
-        mesh = self.q.function_space().mesh()
+        mesh = self.configuration[0].function_space().mesh()
         form = form_of("constraint", functional, symbols, of, example, linear_in, mesh, without)
         return simplify(form)
 
@@ -67,8 +72,13 @@ class RateConstraint(ABC):
 
     def slope(self, test: Expr, direction: Expr, at: Any = None) -> Form:
         """∫ ν·A(q)w: with ν = λ the work of the constraint's force, with w = q̇ the rate."""
-        mapping = {self.test: test, self._direction: direction}
-        return substitute(self._slope, {**mapping, self.q: self.q if at is None else at})
+        return self._at(self._slope, {self.test: test, self._direction: direction}, at)
+
+    def _at(self, form: Form, mapping: dict, at: Any) -> Form:
+        if at is not None:
+            parts = at if isinstance(at, list | tuple) else (at,)
+            mapping = {**mapping, **dict(zip(self.configuration, parts, strict=True))}
+        return substitute(form, mapping)
 
     # --- numbers -------------------------------------------------------------------------------
     def _mean(self, key: str, form: Callable[[], Form]) -> np.ndarray:
@@ -102,11 +112,12 @@ class RateConstraint(ABC):
             (total[starts[1:]] - total[starts[:-1]]).reshape(weights.shape) / weights
         )
 
-    def _check_small(self, equation: str, defect: float, size: float, advice: str) -> None:
+    def _check_small(self, equation: str, defect: float, size: float) -> None:
         """Raise ``ValueError`` unless a defect is the round-off of a size."""
         if not defect <= _CONSISTENT * size:
             raise ValueError(
-                f"the start does not fulfil {equation}: it is off by {defect:.3g}. {advice}"
+                f"the start does not fulfil {equation}: it is off by {defect:.3g}. Set a consistent "
+                f"{self._start}, or call system.project() to go to the nearest one"
             )
 
     # --- checks --------------------------------------------------------------------------------
@@ -132,9 +143,11 @@ class RateConstraint(ABC):
         back = gradient if back is None else assemble(back, mat_type="aij").petscmat
         self._check_independent(gradient, back, weight)
 
-    @abstractmethod
     def _check_consistent(self, gradient, velocity: Expr, speeds: np.ndarray) -> None:
         """Raise ``ValueError`` if the start is off the constraint, or its velocity is."""
+        rate = self.rate(velocity)
+        size = self._row_sums(gradient) * self._largest(speeds)
+        self._check_small(self._equation, rate, size)
 
     def _check_independent(self, gradient, back, weight) -> None:
         """Rank of Dg M⁻¹ Dgᵀ."""
@@ -213,34 +226,31 @@ def _check_multiplier(q: Function, tangent, multiplier, others: Sequence[Functio
 class Constraint(RateConstraint):
     """A holonomic constraint ∫ λ·g(q), the form ``functional(λ)``, and its multiplier λ."""
 
+    _equation, _start = "Dg(q) q̇ = 0", "start"
+
     # `forbidden`: Functions that may not occur in g, and why.
     def __init__(
         self,
-        q: Function,
+        configuration: Sequence[Function],
+        tangent,
         functional: Callable,
         multiplier: Function,
         forbidden: Mapping[Function, str],
     ) -> None:
-        super().__init__(q, self._tangent(q), multiplier, forbidden)
+        super().__init__(configuration, tangent, multiplier, forbidden)
         of = (
             f"a multiplier of shape {self.multiplier.ufl_shape}, and the multiplier must have one "
             "component for each constraint"
         )
         example, linear_in = "lambda mult: mult*(dot(q, q) - 1)*dx", "the multiplier"
         self._form = self._of(functional, (self.test,), of, example, linear_in, forbidden)
-        if not self._depends(self._form):
+        if not any(depends_on(self._form, f) for f in self.configuration):
             raise ValueError("constraint does not depend on q: its gradient is zero")
         self._slope = self._along(self._form, self._direction)
 
-    # --- what a configuration on a group does in another way ------------------------------------
-    def _tangent(self, q: Function):
-        return q.function_space()
-
-    def _depends(self, form: Form) -> bool:
-        return depends_on(form, self.q)
-
     def _along(self, form: Form, direction: Expr) -> Form:
-        return simplify(derivative(form, self.q, direction))
+        """The derivative of a form along a direction; on a group in another way."""
+        return simplify(derivative(form, self.configuration[0], direction))
 
     # --- forms ---------------------------------------------------------------------------------
     def forms(self) -> tuple[Form, ...]:
@@ -248,8 +258,8 @@ class Constraint(RateConstraint):
         return (self._form,)
 
     def value(self, test: Expr, at: Any = None) -> Form:
-        """∫ ν·g(q) at a configuration, the present one by default."""
-        return substitute(self._form, {self.test: test, self.q: self.q if at is None else at})
+        """∫ ν·g(q)."""
+        return self._at(self._form, {self.test: test}, at)
 
     # --- numbers -------------------------------------------------------------------------------
     def defect(self) -> float:
@@ -257,13 +267,9 @@ class Constraint(RateConstraint):
         return self._largest(self._mean("value", lambda: self.value(self.test)))
 
     def _check_consistent(self, gradient, velocity, speeds) -> None:
-        defect = self.defect()
-        row = self._row_sums(gradient)
-        advice = "Set a consistent start, or call system.project() to go to the nearest one"
-        size = self._largest(self.q.dat.data_ro)
-        self._check_small("g(q) = 0", defect, row * size, advice)
-        rate = self.rate(velocity)
-        self._check_small("Dg(q) q̇ = 0", rate, row * self._largest(speeds), advice)
+        defect, size = self.defect(), self._largest(self.configuration[0].dat.data_ro)
+        self._check_small("g(q) = 0", defect, self._row_sums(gradient) * size)
+        super()._check_consistent(gradient, velocity, speeds)
 
 
 class VelocityConstraint(RateConstraint):
@@ -272,7 +278,7 @@ class VelocityConstraint(RateConstraint):
     def __init__(
         self, q: Function, v: Function, functional: Callable, multiplier: Function
     ) -> None:
-        super().__init__(q, q.function_space(), multiplier, (v,))
+        super().__init__((q,), q.function_space(), multiplier, (v,))
         velocity = TrialFunction(self.tangent)
         form = self._of(
             functional,
@@ -287,12 +293,3 @@ class VelocityConstraint(RateConstraint):
     def forms(self) -> tuple[Form, ...]:
         """None, since its rate states it."""
         return ()
-
-    def _check_consistent(self, gradient, velocity, speeds) -> None:
-        rate = self.rate(velocity)
-        self._check_small(
-            "A(q) q̇ = 0",
-            rate,
-            self._row_sums(gradient) * self._largest(speeds),
-            "Set a consistent velocity, or call system.project() to go to the nearest one",
-        )

@@ -7,8 +7,7 @@ from ufl.classes import Expr, Form
 
 from fdgeom.forms import checked_form, depends_on, simplify, sorted_by, substitute
 from fdgeom.systems.constrained.constraint import Constraint, deficiency
-from fdgeom.systems.constrained.mechanical import MechanicalSystem, check_at_rest
-from fdgeom.systems.constrained.projection import Projection
+from fdgeom.systems.constrained.mechanical import MechanicalSystem
 from fdgeom.systems.system import named_energies
 from fdgeom.taping import not_taped
 from fdgeom.validation import firedrake_function
@@ -46,6 +45,11 @@ class LagrangianMechanics(MechanicalSystem):
         """∂L/∂q(q, v)[w], by default at the present state."""
         return self._slope(self.q, w, q, v)
 
+    def _consistent_velocity(self, v: Expr, mu: Expr, w: Expr, nu: Expr) -> Form:
+        """The residual of ∂L/∂q̇(v) = ∂L/∂q̇(v⁰) + A(q)ᵀμ, A(q)v = 0."""
+        slope = self.constraint.slope
+        return self.momentum(w, v=v) - self.momentum(w) - slope(mu, w) + slope(nu, v)
+
     def _slope(self, by: Function, w: Expr, q: Expr | None, v: Expr | None) -> Form:
         at = {self.q: self.q if q is None else q, self._v: self._v if v is None else v}
         return substitute(self._slopes[by], {self._direction: w, **at})
@@ -66,7 +70,7 @@ class LagrangianMechanics(MechanicalSystem):
         constraint satisfied to round-off by independent parts: A M⁻¹ Aᵀ is regular.
         """
         self._check_finite()
-        check_at_rest("velocity", self._v, self.fixed)
+        self._check_at_rest("velocity")
         w, trial = TestFunction(self.space), TrialFunction(self.space)
         mass = derivative(self.momentum(w), self._v, trial)
         missing = deficiency(assemble(mass, mat_type="aij").petscmat)
@@ -130,7 +134,7 @@ class LagrangianSystem(LagrangianMechanics):
         if multiplier is not None and constraint is not None:
             why = "depends on the velocity, so it is not holonomic"
             self.multiplier = multiplier
-            self.constraint = Constraint(q, constraint, multiplier, {velocity: why})
+            self.constraint = Constraint((q,), self.space, constraint, multiplier, {velocity: why})
 
     @not_taped
     def project(self) -> None:
@@ -144,15 +148,6 @@ class LagrangianSystem(LagrangianMechanics):
         ValueError
             If Newton's iteration does not find such a configuration.
         """
-        if self.constraint is None:
-            return
-        if "projection" not in self._held:
-            self._held["projection"] = Projection(
-                self.constraint,
-                self._v,
-                lambda a, b: inner(a, b) * dx,
-                momentum=lambda v, w: self.momentum(w, v=v),
-                velocity=lambda v: v,
-                fixed=self.fixed,
-            )
-        self._held["projection"].apply()
+        if self.constraint is not None:
+            nearest = self._nearest(lambda a, b: inner(a, b) * dx)
+            self._project((self.q, nearest), (self._v, self._consistent_velocity))

@@ -1,7 +1,7 @@
 """Base class of systems with energies: configuration, velocity, constraint, values at rest."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable
 
 import numpy as np
 import ufl
@@ -12,6 +12,7 @@ from fdgeom.compat import given_value
 from fdgeom.operations import EssentialValues, dofs_of
 from fdgeom.operations.dependent import Sources
 from fdgeom.systems.boundary_conditions import conditions, described
+from fdgeom.systems.constrained.projection import Projection
 from fdgeom.systems.system import System
 
 
@@ -30,67 +31,75 @@ class MechanicalSystem(System):
 
     def _hold(self, bcs, momentum: Function) -> None:
         """Set the homogeneous boundary conditions of the momentum or velocity."""
-        self._at_rest = FixedValues(bcs, self.space, momentum)
-        self.fixed = self._at_rest.dofs
-
-    def synchronise(self, modified=None):
-        self._at_rest.check()
-        return super().synchronise(modified)
-
-    @abstractmethod
-    def velocity(self) -> Expr:
-        """q̇ at the present state."""
-
-    def parameters(self):
-        return described(self._at_rest.bcs)
-
-    def equations(self) -> dict[str, Form]:
-        """The energies, the constraint and its rate."""
-        return self.energies() | self._condition()
-
-    def all_forms(self) -> tuple[Form | Expr, ...]:
-        return tuple(self.equations().values())
-
-    def _condition(self) -> dict[str, Form]:
-        """The constraint and its rate, if there is one."""
-        constraint = self.constraint
-        if constraint is None:
-            return {}
-        found = {"constraint": constraint.slope(constraint.test, self.velocity())}
-        return found | {f"condition {k}": form for k, form in enumerate(constraint.forms())}
-
-
-class FixedValues:
-    """Boundary conditions that hold at rest: given degrees of freedom of the momentum ``old``."""
-
-    def __init__(self, bcs, space, old: Function) -> None:
-        self.bcs = conditions("bcs", bcs)
-        self.dofs = _fixed_dofs(self.bcs, space, old)
-        values = map(given_value, self.bcs)
+        self._bcs = conditions("bcs", bcs)
+        for bc in self._bcs:
+            of = bc.function_space()
+            if (of if of.component is None else of.parent) != self.space:
+                raise ValueError(
+                    "bcs: a DirichletBC must be on the space of q (or a component of it)"
+                )
+        self.fixed = tuple(EssentialValues(0, dofs_of(bc), old=momentum) for bc in self._bcs)
+        values = map(given_value, self._bcs)
         self._read = Sources(*(value for value in values if isinstance(value, Expr)))
-        self.check()
+        self._check_zero()
 
-    def check(self) -> None:
-        """Raise ``ValueError`` if a value is not zero, or no longer."""
+    def _check_zero(self) -> None:
+        """Raise ``ValueError`` if a value of a boundary condition is not zero, or no longer."""
         if self._read.changed():
             self._read.take()
-            for bc in self.bcs:
+            for bc in self._bcs:
                 value = bc.function_arg
                 if not (isinstance(value, ufl.classes.Zero) or _is_zero(value, bc)):
                     raise ValueError(
                         "bcs must be zero: they fix the velocity of q, and q keeps its start value there"
                     )
 
+    def _check_at_rest(self, name: str) -> None:
+        """Raise ``ValueError`` if the momentum or velocity is not zero where it is held."""
+        held = (e.old.dat.data_ro_with_halos.reshape(-1)[e.dofs] for e in self.fixed)
+        if self.comm.allreduce(int(any(np.any(values != 0) for values in held))):
+            raise ValueError(
+                f"{name} must be zero where bcs hold q: set it, or call system.project()"
+            )
 
-def _fixed_dofs(bcs, space, old: Function) -> tuple[EssentialValues, ...]:
-    held = []
-    for bc in bcs:
-        of = bc.function_space()
-        whole = of if of.component is None else of.parent
-        if whole != space:
-            raise ValueError("bcs: a DirichletBC must be on the space of q (or a component of it)")
-        held.append(EssentialValues(part=0, dofs=dofs_of(bc), old=old))
-    return tuple(held)
+    def synchronise(self, modified=None):
+        self._check_zero()
+        return super().synchronise(modified)
+
+    def _nearest(self, pairing: Callable[[Expr, Expr], Form]) -> Callable[..., Form]:
+        """The residual of the nearest q with g(q) = 0, for :meth:`_project`."""
+        q, constraint = self.q, self.constraint
+
+        def residual(x: Expr, mu: Expr, w: Expr, nu: Expr) -> Form:
+            return pairing(x - q, w) - constraint.slope(mu, w, at=x) + constraint.value(nu, at=x)
+
+        return residual
+
+    def _project(self, *moves: tuple[Function, Callable[..., Form]]) -> None:
+        """Change Functions one after another, each by a :class:`Projection`."""
+        if "projections" not in self._held:
+            self._held["projections"] = [
+                Projection(self.constraint, function, residual, self.fixed)
+                for function, residual in moves
+            ]
+        for e in self.fixed:
+            e.old.dat.data_with_halos.reshape(-1)[e.dofs] = 0.0
+        for projection in self._held["projections"]:
+            projection.apply()
+
+    @abstractmethod
+    def velocity(self) -> Expr:
+        """q̇ at the present state."""
+
+    def parameters(self):
+        return described(self._bcs)
+
+    def equations(self) -> dict[str, Form]:
+        """The energies, the constraint and its rate."""
+        return self.energies() | self._constraint_forms()
+
+    def all_forms(self) -> tuple[Form | Expr, ...]:
+        return tuple(self.equations().values())
 
 
 def _is_zero(value, bc) -> bool:
@@ -98,11 +107,3 @@ def _is_zero(value, bc) -> bool:
     if field is not value:
         field.interpolate(value)
     return not field.comm.allreduce(int(np.any(field.dat.data_ro != 0)))
-
-
-def check_at_rest(name: str, function: Function, fixed: Sequence[EssentialValues]) -> None:
-    """Raise ``ValueError`` if a function is not zero where it is held."""
-    values = function.dat.data_ro_with_halos.reshape(-1)
-    moving = any(np.any(values[e.dofs] != 0) for e in fixed)
-    if function.comm.allreduce(int(moving)):
-        raise ValueError(f"{name} must be zero where bcs hold q: set it, or call system.project()")

@@ -6,7 +6,6 @@ from firedrake import Form, Function
 
 from fdgeom.systems.constrained.constraint import VelocityConstraint
 from fdgeom.systems.constrained.lagrangian import LagrangianMechanics
-from fdgeom.systems.constrained.projection import VelocityProjection
 from fdgeom.taping import not_taped
 
 
@@ -81,12 +80,4 @@ class NonholonomicSystem(LagrangianMechanics):
         ValueError
             If there is no such velocity, or the constraints depend on one another.
         """
-        if "projection" not in self._held:
-            self._held["projection"] = VelocityProjection(
-                self.constraint,
-                self._v,
-                momentum=lambda v, w: self.momentum(w, v=v),
-                velocity=lambda v: v,
-                fixed=self.fixed,
-            )
-        self._held["projection"].apply()
+        self._project((self._v, self._consistent_velocity))

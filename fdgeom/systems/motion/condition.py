@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 from firedrake import Function, TestFunction, TrialFunction
-from ufl.algorithms import replace
 from ufl.classes import Expr, Form
 
-from fdgeom.forms import depends_on, simplify
 from fdgeom.messages import Described
 from fdgeom.systems.constrained import Constraint
 
@@ -62,29 +60,10 @@ class UserCondition(Constraint, Condition):
     def __init__(self, motion, functional: Callable, multiplier: Function) -> None:
         self._motion = motion
         forbidden = {motion.v: "depends on the velocity v, so it is not holonomic"}
-        super().__init__(motion.configuration[0], functional, multiplier, forbidden)
-
-    def _tangent(self, q: Function):
-        return self._motion.space
-
-    def _depends(self, form: Form) -> bool:
-        return any(depends_on(form, f) for f in self._motion.configuration)
+        super().__init__(motion.configuration, motion.space, functional, multiplier, forbidden)
 
     def _along(self, form: Form, direction: Expr) -> Form:
         return self._motion.rate(lambda g: self._at(form, {}, g), direction)
-
-    def _at(self, form: Form, mapping: dict, g: Sequence[Expr] | None) -> Form:
-        if g is not None:
-            mapping = {**mapping, **dict(zip(self._motion.configuration, g, strict=True))}
-        return simplify(replace(form, mapping))
-
-    def value(self, nu: Expr, g: Sequence[Expr] | None = None) -> Form:
-        """∫ ν·Φ(g)."""
-        return self._at(self._form, {self.test: nu}, g)
-
-    def slope(self, nu: Expr, w: Expr, g: Sequence[Expr] | None = None) -> Form:
-        """∫ ν·B(g)w."""
-        return self._at(self._slope, {self.test: nu, self._direction: w}, g)
 
     def turning(self, nu: Expr, v: Expr, g: Sequence[Expr] | None = None) -> Form:
         """∫ ν·Ḃv."""

@@ -76,10 +76,10 @@ class GivenMotion(Held):
             _check(bc, space)
         values = [given_value(bc) for bc in bcs]
         rates = [_rate(value, symbol) for value in values]
+        second = [_rate(rate, symbol) for rate in rates]
         self.varies = any(rate is not None for rate in rates)
         self._groups = []
-        for target, order in ((self.q, 0), (self.v, 1), (self.a, 2)):
-            found = [_differentiated(value, symbol, order) for value in values]
+        for target, found in ((self.q, values), (self.v, rates), (self.a, second)):
             group = [_Value(bc, 0 if g is None else g) for bc, g in zip(bcs, found, strict=True)]
             self._groups.append((target, group))
         #: Given degrees of freedom, for each part of the space: indices into its flat local values.
@@ -166,9 +166,3 @@ def _rate(value, symbol: Expr) -> Expr | None:
         return None
     rate = expand_derivatives(ufl.diff(value, symbol))
     return None if isinstance(rate, Zero) else rate
-
-
-def _differentiated(value, symbol: Expr, order: int):
-    for _ in range(order):
-        value = None if value is None else _rate(value, symbol)
-    return value

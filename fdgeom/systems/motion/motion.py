@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ufl
 from firedrake import Constant, Function, TestFunction, derivative
@@ -15,10 +15,12 @@ from fdgeom.data import Number
 from fdgeom.execution import Numerics, PointwiseUpdate, defaults, is_local, saddle_defaults
 from fdgeom.forms import simplify
 from fdgeom.operations import ConvergenceTest, parts
-from fdgeom.systems.motion.condition import Condition
-from fdgeom.systems.motion.held import Held
 from fdgeom.systems.system import System
 from fdgeom.validation import firedrake_function
+
+if TYPE_CHECKING:
+    from fdgeom.systems.motion.condition import Condition
+    from fdgeom.systems.motion.held import Held
 
 
 class Motion(System):
@@ -26,9 +28,9 @@ class Motion(System):
 
         ġ = g v̂,   r(g, v, v̇, t) + B(g)ᵀλ = 0,   Φ(g) = 0,   B δ = DΦ(g)[g δ̂].
 
-    A subclass defines the displacement of the configuration by an increment (:meth:`moved`,
-    :meth:`displace`), the derivative of forms along it (:meth:`rate`), the balance r
-    (:meth:`balance`) and, on a group, the :meth:`bracket`.
+    A subclass defines the displacement of the configuration by an increment (``group``, or
+    :meth:`moved` and perhaps :meth:`bracket`), the derivative of forms along it (:meth:`rate`) and
+    the balance r (:meth:`balance`).
 
     Parameters
     ----------
@@ -65,15 +67,16 @@ class Motion(System):
     Notes
     -----
     For authors: ``accelerated``, ``algorithmic``, ``balance``, ``bracket``, ``can``,
-    ``configuration``, ``displace``, ``displacements``, ``fixed``, ``held``, ``inertia``,
-    ``is_chain``, ``is_in_cells``, ``joins_multiplier``, ``moved``, ``names``, ``rate``,
-    ``solver_defaults``, ``space``.
+    ``configuration``, ``displace``, ``displacements``, ``group``, ``held``, ``inertia``, ``is_chain``,
+    ``joins_multiplier``, ``moved``, ``names``, ``rate``, ``solver_defaults``, ``space``.
     """
 
     #: Capabilities that methods ask for: "jerk", an acceleration whose rate means something, as it
     #: does not where stiff directions make it huge; "normal", a velocity off the constraint that is
     #: proportional to the square of the step.
     can: frozenset[str] = frozenset({"jerk", "normal"})
+    #: The Lie group of the configuration; without one a subclass defines :meth:`moved`.
+    group: Any = None
 
     def __init__(
         self,
@@ -96,17 +99,16 @@ class Motion(System):
         self.acceleration = Function(self.space, name="acceleration")
         self.algorithmic = Function(self.space, name="algorithmic acceleration")
         self.time = Time() if time is None else time
-        #: No degree of freedom is held at rest; see ``held`` for those whose motion is given.
-        self.fixed = ()
         self._displacements: dict[Function, list[PointwiseUpdate]] = {}
         self.constraint = None if condition is None else condition(self)
         self.multiplier = None if condition is None else self.constraint.multiplier
         self.held = None if held is None else held(self)
 
     # --- what a subclass says --------------------------------------------------------------------
-    @abstractmethod
     def moved(self, increment: Expr, configuration: Sequence[Expr] | None = None) -> tuple:
         """g ∘ retraction(increment), part by part; of the present configuration by default."""
+        at = self.configuration if configuration is None else configuration
+        return self.group.retract(tuple(at), increment)
 
     @abstractmethod
     def balance(self, configuration: Sequence[Expr], v: Expr, a: Expr, t: Expr, test: Expr) -> Form:
@@ -134,7 +136,7 @@ class Motion(System):
 
     def bracket(self, a: Expr, b: Expr) -> Expr:
         """[a, b] of two velocities; zero on a vector space."""
-        return ufl.zero(self.space.value_shape)
+        return ufl.zero(self.space.value_shape) if self.group is None else self.group.bracket(a, b)
 
     # --- forms ---------------------------------------------------------------------------------
     def velocity(self) -> Expr:
@@ -150,19 +152,16 @@ class Motion(System):
     def equations(self) -> dict[str, Form | Expr]:
         """The balance, the constraint and its rate, and the values that are given in time."""
         state = self.configuration, self.v, self.acceleration, self.time
-        found = {"balance": self.balance(*state, TestFunction(self.space))}
-        if self.constraint is not None:
-            nu = TestFunction(self.constraint.space)
-            found["constraint"] = self.constraint.slope(nu, self.v)
-            found |= {f"condition {k}": form for k, form in enumerate(self.constraint.forms())}
+        balance = {"balance": self.balance(*state, TestFunction(self.space))}
         given = () if self.held is None else self.held.expressions()
-        return found | {f"given value {k}": value for k, value in enumerate(given)}
+        values = {f"given value {k}": value for k, value in enumerate(given)}
+        return balance | self._constraint_forms() | values
 
     def all_forms(self) -> tuple[Form | Expr, ...]:
+        # Not from `equations`: those of a beam's motion are the beam's own.
         state = self.configuration, self.v, self.acceleration, self.time
         found = [self.balance(*state, TestFunction(self.space)), *self.energies().values()]
-        if self.constraint is not None:
-            found += self.constraint.forms()
+        found += self._constraint_forms().values()
         return (*found, *(() if self.held is None else self.held.expressions()))
 
     def functions(self) -> dict[str, Function]:
@@ -200,21 +199,18 @@ class Motion(System):
     def _now(self) -> Number:
         return Number(self.time)
 
-    @property
-    def is_in_cells(self) -> bool:
-        """Whether all unknowns are DG0, scalars or vectors, and none is given."""
-        spaces = [self.space] if self.constraint is None else [self.space, self.constraint.space]
-        return self.held is None and all(
-            len(V) == 1 and len(V.value_shape) <= 1 and V.cell_node_map().arity == 1 for V in spaces
-        )
-
     #: Whether steps of a chain of nodes are compiled unless somebody says otherwise.
     is_chain = False
 
     @property
     def joins_multiplier(self) -> bool:
-        """Whether solves use one vector of increment and multiplier at each node."""
-        return self.is_in_cells
+        """Whether solves use one vector of increment and multiplier at each node: by default where all
+        unknowns are DG0, scalars or vectors, and none is given.
+        """
+        spaces = [self.space] if self.constraint is None else [self.space, self.constraint.space]
+        return self.held is None and all(
+            len(V) == 1 and len(V.value_shape) <= 1 and V.cell_node_map().arity == 1 for V in spaces
+        )
 
     def solver_defaults(self, first: Function, other: Function) -> dict[str, Any]:
         """Default solver of the equations of a step, as arguments of :class:`fdgeom.operations.Solve`.

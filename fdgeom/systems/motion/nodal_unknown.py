@@ -1,6 +1,7 @@
 """The unknown of solves for a motion: an increment (or velocity, acceleration) and multipliers."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +12,15 @@ from ufl.core.expr import Expr
 
 from fdgeom.data import Field, fields
 from fdgeom.forms import flatten
-from fdgeom.operations import GivenValues, Prescribed, parts
+from fdgeom.operations import (
+    Copy,
+    GivenValues,
+    HostOperation,
+    Map,
+    Operation,
+    Prescribed,
+    parts,
+)
 from fdgeom.systems.motion.motion import Motion
 
 
@@ -133,6 +142,59 @@ class NodalUnknown:
             return dofs
         sizes = [_size(shape) for shape in self._shapes]
         return sum(sizes) * (dofs // sizes[part]) + sum(sizes[:part]) + dofs % sizes[part]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PrescribeMotion(HostOperation):
+    """Evaluates the given motion of degrees of freedom, and prescribes their increment."""
+
+    # Given values at a few nodes, by kernels of DirichletBC.
+    unknown: NodalUnknown
+    #: The motion's `Held`.
+    held: Any
+
+    @property
+    def reads(self) -> list[Function]:
+        return []
+
+    @property
+    def writes(self) -> list[Function]:
+        held = self.held
+        return [held.increment, held.v, held.a, self.unknown.values]
+
+    def run(self) -> None:
+        self.held.update()
+        self.unknown.hold(self.held.increment)
+
+    @property
+    def compiled_as(self) -> Sequence[Operation] | None:
+        held, unknown = self.held, self.unknown
+        if not held.varies:
+            return []
+        given = held.assignments(self.clocks[0])
+        if given is None:
+            return None
+        maps = [
+            given,
+            *unknown.assignments(unknown.values, [held.increment], unknown.no_multiplier),
+        ]
+        return [Map(values=values, **self._timed()) for values in maps]
+
+    @property
+    def derivative_as(self) -> Sequence[Operation]:
+        return [Copy(source=None, target=f) for f in self.writes]
+
+    @property
+    def is_set(self) -> bool:
+        """Whether the values are constant and must be set before compiled steps."""
+        return not self.held.varies and self.held.assignments(self.clocks[0]) is None
+
+    @property
+    def moves(self) -> bool:
+        """Whether the increment is not zero on some rank."""
+        increment = self.held.increment
+        found = any(np.any(f.dat.data_ro) for f in increment.subfunctions)
+        return any(increment.comm.allgather(found))
 
 
 def _size(shape: tuple[int, ...]) -> int:

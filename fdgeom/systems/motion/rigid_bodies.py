@@ -6,16 +6,23 @@ from typing import Any
 
 import numpy as np
 import ufl
-from firedrake import Constant, Function, derivative, dx
+from firedrake import Constant, Function, dx
 from ufl.algorithms import replace
 from ufl.classes import Expr, Form
 
-from fdgeom.forms import check_arguments, checked_form, depends_on, shaped_space, simplify
+from fdgeom.forms import (
+    check_arguments,
+    checked_form,
+    depends_on,
+    derivative_along,
+    shaped_space,
+    simplify,
+)
 from fdgeom.lie import halves, join, quaternion
 from fdgeom.lie.groups import SO3, Group, R3xSO3
 from fdgeom.messages import is_function, reported_as
 from fdgeom.operations.dependent import sampled
-from fdgeom.systems.constrained.projection import MotionProjection
+from fdgeom.systems.constrained.projection import Projection
 from fdgeom.systems.motion.condition import stated
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.system import named_energies
@@ -159,22 +166,13 @@ class RigidBodies(Motion):
         return force
 
     # --- as a motion ---------------------------------------------------------------------------
-    def moved(self, increment: Expr, configuration: Sequence[Expr] | None = None) -> tuple:
-        """g ∘ retraction(increment)."""
-        at = self.configuration if configuration is None else configuration
-        return self.group.retract(tuple(at), increment)
-
     def rate(self, f: Callable[[Sequence[Expr]], Any], direction: Expr) -> Form:
         """d/ds f(g ∘ retraction(s direction)) at s = 0."""
         form, slope = f(self.configuration), Form([])
         rates = self.group.rate(self.configuration, direction)
         for part, rate in zip(self.configuration, rates, strict=True):
-            symbol = Function(part.function_space())
-            slope += replace(simplify(derivative(form, part, symbol)), {symbol: rate})
+            slope += derivative_along(form, part, rate)
         return simplify(slope)
-
-    def bracket(self, a: Expr, b: Expr) -> Expr:
-        return self.group.bracket(a, b)
 
     def _body_momentum(self, v: Expr) -> Expr:
         """Mv."""
@@ -228,8 +226,30 @@ class RigidBodies(Motion):
         if self.constraint is None:
             return
         if "projection" not in self._held:
-            self._held["projection"] = MotionProjection(self)
-        self._held["projection"].apply()
+            self._held["projection"] = self._make_projection()
+        increment, to_place, to_velocity = self._held["projection"]
+        increment.assign(0.0)
+        to_place.apply()
+        self.displace(increment)
+        to_velocity.apply()
+
+    def _make_projection(self) -> tuple[Function, Projection, Projection]:
+        """M d = B(g)ᵀμ with Φ(g r(d)) = 0, then M(w - v) = B(g)ᵀμ with B(g)w = 0."""
+        condition, increment = self.constraint, Function(self.space)
+
+        def place(d: Expr, mu: Expr, test: Expr, nu: Expr) -> Form:
+            work = self.inertia(test, d) - condition.slope(mu, test)
+            return work + condition.value(nu, self.moved(d))
+
+        def velocity(w: Expr, mu: Expr, test: Expr, nu: Expr) -> Form:
+            work = self.inertia(test, w - self.v) - condition.slope(mu, test)
+            return work + condition.slope(nu, w)
+
+        return (
+            increment,
+            Projection(condition, increment, place),
+            Projection(condition, self.v, velocity),
+        )
 
     # --- what the recording reads ----------------------------------------------------------------
     def parameters(self):

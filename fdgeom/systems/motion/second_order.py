@@ -7,7 +7,6 @@ import numpy as np
 from firedrake import Function, TestFunction, derivative
 from ufl.classes import Expr, Form
 
-from fdgeom.execution import FunctionalAssembly
 from fdgeom.forms import (
     check_depends,
     checked_form,
@@ -17,7 +16,7 @@ from fdgeom.forms import (
     random_function,
     simplify,
 )
-from fdgeom.identities import Identity, check_now
+from fdgeom.identities import Identity, check_now, of_numbers
 from fdgeom.operations import parts
 from fdgeom.systems.boundary_conditions import described
 from fdgeom.systems.motion.condition import stated
@@ -120,27 +119,17 @@ class SecondOrderSystem(Motion):
         form = simplify(derivative(self._form(some), self.acceleration, some))
         varies = any(depends_on(form, f) for f in (self.q, self.v, self.acceleration))
 
-        def equation(put):
-            number = FunctionalAssembly(put(form))
+        def defect(value: float) -> float:
+            return 0.0 if value >= 0 else np.nan if varies else np.inf
 
-            def defect() -> float:
-                value = number.assemble()
-                return 0.0 if value >= 0 else np.nan if varies else np.inf
-
-            return defect
-
+        equation = of_numbers((form,), defect)
         return Identity((self.q, self.v), (form,), equation, values="present")
 
     def check_start(self) -> None:
         super().check_start()
-        if "mass" not in self._held:
-            self._held["mass"] = self._positive_mass()
-        check_now({_NEGATIVE: self._held["mass"]})
-
-    def synchronise(self, modified=None):
-        if "mass" in self._held:
-            check_now({_NEGATIVE: self._held["mass"]})
-        return super().synchronise(modified)
+        if not self._demands:
+            self._demands[_NEGATIVE] = self._positive_mass()
+        check_now(self._demands)
 
     def _form(self, test: Expr) -> Form:
         return self._residual(self.q, self.v, self.acceleration, self.time, test)

@@ -22,7 +22,7 @@ from fdgeom.forms import (
 )
 from fdgeom.messages import format_value
 from fdgeom.operations import GivenValues, dofs_of
-from fdgeom.systems.boundary_conditions import check_effect, conditions
+from fdgeom.systems.boundary_conditions import check_effect, conditions, described
 from fdgeom.taping import not_taped
 
 # Between solutions from two guesses, relative: what a regular matrix leaves, and a singular does not.
@@ -106,10 +106,8 @@ class Auxiliary:
         by = (*self.multipliers, *self.functions)
         form = Form([])
         for symbol, test in zip(by, tests, strict=True):
-            direction = Function(symbol.function_space())
-            slope = simplify(derivative(self.lagrangian, symbol, direction))
-            form += replace(slope, {direction: test})
-        return substitute(form, self.at(fields))
+            form += derivative(self.lagrangian, symbol, test)
+        return substitute(simplify(form), self.at(fields))
 
     def essential(self, first: int) -> tuple[GivenValues, ...]:
         """The given degrees of freedom, where the ψ and λ are the parts from ``first`` on."""
@@ -119,6 +117,10 @@ class Auxiliary:
                 given = _BoundaryValues(first + k, bc)
                 held += [given, GivenValues(first + len(self.functions) + k, given.dofs)]
         return tuple(held)
+
+    def parameters(self) -> dict[str, object]:
+        """The boundary conditions, for a checkpoint."""
+        return {f"auxiliary {k}": described(bcs) for k, bcs in enumerate(self.bcs)}
 
     def boundary_values(self) -> tuple[Expr, ...]:
         """The values of boundary conditions that are UFL expressions."""

@@ -1,25 +1,138 @@
-"""Numerical checks of a bracket: antisymmetry, the Jacobi identity, Casimirs."""
+"""Numerical checks of Poisson systems: the variational derivative, the bracket, Casimirs."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import ufl
-from firedrake import ConvergenceError, Function, assemble, derivative
+from firedrake import (
+    ConvergenceError,
+    Function,
+    LinearVariationalProblem,
+    LinearVariationalSolver,
+    assemble,
+    derivative,
+)
 from firedrake.assemble import get_assembler
 from pyadjoint.tape import no_annotations
+from ufl.algorithms import expand_derivatives, replace
 from ufl.algorithms.analysis import has_exact_type
-from ufl.classes import Expr, Form, Grad
+from ufl.classes import Expr, Form, Grad, Zero
 
-from fdgeom.execution import FunctionalAssembly
-from fdgeom.forms import is_zero, parts_of, random_function, substitute
-from fdgeom.identities import Identity
-from fdgeom.systems.poisson.gradient import riesz
-from fdgeom.systems.poisson.poisson_forms import PoissonForms
+from fdgeom.forms import (
+    MATRIX_COMPILER,
+    check_arguments,
+    is_zero,
+    parts_of,
+    random_function,
+    substitute,
+)
+from fdgeom.identities import Identity, difference, of_numbers
+from fdgeom.messages import reported_as
+
+_DIRECT = {"ksp_type": "preonly", "pc_type": "lu"}
+
+
+def pointwise_gradient(system) -> Callable | None:
+    """A callable that gives δh/δz pointwise, the derivative of the energy density, or None if that
+    fails ⟨g, w⟩ = dh(z)[w] or {w, g} = {w, b} with the true b for some state or coefficients.
+    """
+    # It is exact where energy and pairing are collocated, or for any quadrature in DG0.
+    candidate = _density_derivative(system)
+    if candidate is None or not is_gradient(system, candidate, values="all").holds:
+        return None
+    return candidate
+
+
+def check_gradient(system, given: Callable) -> Identity:
+    """Raise ``ValueError`` if a callable fails the test of a gradient; otherwise return the test."""
+    symbols = tuple(Function(part.function_space()) for part in system.parts)
+    with reported_as("gradient: it gives no UFL expression of the state"):
+        found = parts_of(_at(given, symbols), system.shapes, "gradient")
+    check_arguments("gradient", found, system.state, *system.parts)
+    test = is_gradient(system, given)
+    if test.fails:
+        raise ValueError(
+            "gradient: it is not the δh/δz of the energy and the pairing: at states near the present "
+            f"one ⟨gradient, w⟩ - dh(z)[w], or the bracket with it, is off by {test.defect:.2g} of "
+            "its size. Leave it out: fdgeom then finds δh/δz itself"
+        )
+    return test
+
+
+def is_gradient(system, candidate: Callable, values: str = "either") -> Identity:
+    """Whether a candidate is δh/δz."""
+    given = parts_of(_at(candidate, system.parts), system.shapes, "gradient")
+    w, slope = system.test, system.energy_derivative(system.test)
+    own = system.pairing(w, given), system.bracket(w, given)
+
+    def equation(put):
+        exact = Function(system.space)
+        solver = riesz(system, put(slope), exact, put(system.pairing(system.trial, w)))
+        true = put(slope), put(system.bracket(w, exact))
+        pairs = [
+            (get_assembler(put(one)), get_assembler(other))
+            for one, other in zip(own, true, strict=True)
+        ]
+
+        def defect() -> float:
+            exact.assign(0.0)  # what was not defined elsewhere would stay so
+            try:
+                solver.solve()
+            except ConvergenceError:
+                return np.nan  # a pairing that is not defined there
+            found = [difference(one.assemble(), other.assemble()) for one, other in pairs]
+            return float(np.max(found))  # NaN if one of them is
+
+        return defect
+
+    return Identity(system.parts, (*own, slope), equation, values=values)
+
+
+def _at(gradient: Callable, parts: Sequence):
+    return gradient(tuple(parts) if len(parts) > 1 else parts[0])
+
+
+def riesz(
+    system, form: Form, target: Function, pairing: Form | None = None
+) -> LinearVariationalSolver:
+    """The solver of ⟨target, w⟩ = form(w)."""
+    problem = LinearVariationalProblem(
+        pairing or system.pairing(system.trial, system.test),
+        form,
+        target,
+        form_compiler_parameters=MATRIX_COMPILER,
+    )
+    return LinearVariationalSolver(problem, solver_parameters=_DIRECT)
+
+
+def _density_derivative(system) -> Callable | None:
+    """∂e/∂z of the energy density e, part by part, if the energy is of cell integrals only."""
+    slopes = [None] * len(system.parts)
+    for integral in system.lagrangian_form().integrals():
+        for k, part in enumerate(system.parts):
+            slope = expand_derivatives(ufl.diff(integral.integrand(), part))
+            if isinstance(slope, Zero):
+                continue
+            if integral.integral_type() != "cell":
+                return None
+            slopes[k] = slope if slopes[k] is None else slopes[k] + slope
+    found = tuple(
+        (ufl.zero(*s) if s else ufl.as_ufl(0.0)) if slope is None else slope
+        for s, slope in zip(system.shapes, slopes, strict=True)
+    )
+
+    def gradient(state):
+        state = state if isinstance(state, tuple) else (state,)
+        mapping = dict(zip(system.parts, state, strict=True))
+        plain = tuple(replace(expr, mapping) for expr in found)
+        return plain if len(plain) > 1 else plain[0]
+
+    return gradient
 
 
 @no_annotations
-def antisymmetry_defect(system: PoissonForms, samples: int = 3, seed: int = 0) -> float:
+def antisymmetry_defect(system, samples: int = 3, seed: int = 0) -> float:
     """Relative size of {·, b} + {b, ·} at the state, the largest over random fields b."""
     swapped = _swapped(system, system.bracket, 1.0, np.random.default_rng(seed))(lambda form: form)
     return max(swapped() for _ in range(samples))
@@ -35,7 +148,7 @@ _A_METRIC = (
 )
 
 
-def demands(system: PoissonForms) -> dict[str, Identity]:
+def demands(system) -> dict[str, Identity]:
     """Identities of bracket and pairing, by the messages of errors where they fail."""
     w, u, found = system.test, system.trial, {}
     # Whether a metric is positive is a matter of values.
@@ -48,7 +161,7 @@ def demands(system: PoissonForms) -> dict[str, Identity]:
     return found
 
 
-def _swapped(system: PoissonForms, form: Callable[..., Form], sign: float, rng) -> Callable:
+def _swapped(system, form: Callable[..., Form], sign: float, rng) -> Callable:
     """The relative size of f(·, b) + sign f(b, ·), as an equation; a metric also has f(b, b) > 0."""
 
     def equation(put):
@@ -76,7 +189,7 @@ def _swapped(system: PoissonForms, form: Callable[..., Form], sign: float, rng) 
 _NO_CASIMIR = 1e-3
 
 
-def warn_of_casimirs(system: PoissonForms) -> None:
+def warn_of_casimirs(system) -> None:
     """Warn of a Casimir C without {f, C} = 0, in a system without derivatives in space."""
     # There it holds at every state. With derivatives in space a mesh conserves many Casimirs only
     # approximately.
@@ -97,7 +210,7 @@ def warn_of_casimirs(system: PoissonForms) -> None:
             )
 
 
-def _commutes(system: PoissonForms, slope: Form) -> Callable:
+def _commutes(system, slope: Form) -> Callable:
     """The size of {·, C} relative to {·, b}, for random b as large as δC/δz, as an equation."""
     rng = np.random.default_rng(0)
 
@@ -131,7 +244,7 @@ def _norm(b) -> float:
 
 
 @no_annotations
-def jacobi_defect(system: PoissonForms, samples: int, seed: int) -> float:
+def jacobi_defect(system, samples: int, seed: int) -> float:
     """Relative size of the cyclic sum {{f, g}, k} for random linear functionals f, g, k."""
     if samples < 1:
         raise ValueError(f"samples must be at least 1, not {samples}")
@@ -171,7 +284,7 @@ def jacobi_defect(system: PoissonForms, samples: int, seed: int) -> float:
     return worst
 
 
-def pairing_is_apart(system: PoissonForms, k: int) -> Identity | None:
+def pairing_is_apart(system, k: int) -> Identity | None:
     """The identity by which the pairing does not couple part ``k`` with others, or None."""
 
     def between(a: Expr, b: Expr) -> Form:
@@ -187,13 +300,8 @@ def pairing_is_apart(system: PoissonForms, k: int) -> Identity | None:
         return None
     a, b = (random_function(system.space, np.random.default_rng(seed)) for seed in (1, 2))
 
-    def equation(put):
-        numbers = [FunctionalAssembly(put(form)) for form in (between(a, b), system.pairing(a, a))]
+    def defect(coupling: float, size: float) -> float:
+        return abs(coupling) / abs(size) if size else np.nan
 
-        def defect() -> float:
-            coupling, size = (abs(number.assemble()) for number in numbers)
-            return coupling / size if size else np.nan
-
-        return defect
-
+    equation = of_numbers((between(a, b), system.pairing(a, a)), defect)
     return Identity(system.parts, (found,), equation)
