@@ -6,8 +6,8 @@ and as poses of its nodes with their balance of forces. Time integration is in
 
 - `beam`: the class `Beam`; `section`, `law`, `sampling`: what it is made of; `fields`: its fields;
 - `ends`, `held_nodes`: clamped, pinned, sliding and moved ends;
-- `bracket`: strain and momentum as a Poisson system, with its ends; `beam_motion`, `rod_of_beam`:
-  the configuration form; `consistency`: which of the two the user has set; `chain`: poses from
+- `bracket`: strain and momentum as a Poisson system, with its ends; `rod_of_beam`: the
+  configuration form; `consistency`: which of the two the user has set; `chain`: poses from
   strains and back;
 - `forces`: reactions, forces of joints, stress; `fingerprint`: what a checkpoint stores of a beam;
 - `rod`: forms of poses, and loads; `network`: joints and assemblies; `contact`: obstacles.

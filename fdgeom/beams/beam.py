@@ -1,20 +1,18 @@
 """The geometrically exact beam."""
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import ufl
-from firedrake import Constant, TestFunction, dot, inner, split
+from firedrake import Constant, Function, TestFunction, dot, inner, split
 from ufl.algorithms import extract_coefficients
 from ufl.classes import Expr, Form
 from ufl.corealg.traversal import unique_pre_traversal
 
 from fdgeom import citations
-from fdgeom.beams.beam_motion import BeamMotion
 from fdgeom.beams.bracket import BracketEnd, bracket_step
-from fdgeom.beams.chain import Chain, Reconstruct, projection
 from fdgeom.beams.consistency import Consistency
 from fdgeom.beams.contact.contact import contact_fields
 from fdgeom.beams.ends import GivenPose, Sliding
@@ -24,11 +22,11 @@ from fdgeom.beams.forces import BeamReactions, StressResultants
 from fdgeom.beams.law import SectionLaw
 from fdgeom.beams.network.joints import Place
 from fdgeom.beams.rod.loads import BodyLoad
-from fdgeom.beams.rod.output import RodSystem, shown
+from fdgeom.beams.rod.output import RodSystem, shown, total_momenta
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.turns import Turns
 from fdgeom.beams.rod.variation import body_translation
-from fdgeom.beams.rod_of_beam import check_places, rod_of, set_shape
+from fdgeom.beams.rod_of_beam import BeamMotion, check_places, rod_of, set_shape
 from fdgeom.build_message import compiling
 from fdgeom.data import Number
 from fdgeom.lie import halves, join, quaternion, se3
@@ -40,9 +38,6 @@ from fdgeom.taping import not_taped, record
 
 if TYPE_CHECKING:
     from fdgeom.beams.section import Section
-
-#: What the equations of a beam are made of.
-_FIXED = {"section", "degree", "end_weight", "ends", "law", "loads", "damping", "strain_measure"}
 
 
 class Beam(BeamFields, RodSystem, PoissonSystem):
@@ -122,9 +117,8 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
     ``ValueError``; call :meth:`reconstruct` or :meth:`project` to choose. Steppers on strain and
     momentum accept any strain and configuration and move them side by side.
 
-    For authors: ``consistency``, ``at_nodes``, ``bracket_ends``, ``chain``,
-    ``compliance_of_inertia``, ``elastic_strain``, ``ends``, ``in_measure``, ``inertia``,
-    ``inside``, ``kinetic``, ``numbers_of_inertia``, ``potential``, ``rod``, ``sampled_law``,
+    For authors: ``consistency``, ``at_nodes``, ``compliance_of_inertia``, ``elastic_strain``,
+    ``ends``, ``in_measure``, ``inertia``, ``kinetic``, ``potential``, ``rod``, ``sampled_law``,
     ``shaped``, ``stiffness``, ``tangent``, ``time``.
     """
 
@@ -150,12 +144,11 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         strain_measure: str = "simo-reissner",
     ) -> None:
         BeamFields.__init__(
-            self, mesh, section, law=law, degree=degree, end_weight=end_weight, left=left, right=right,
+            self, mesh, section, law=law, degree=degree, end_weight=end_weight,
             reference_strain=reference_strain, loads=loads, damping=damping,
             strain_measure=strain_measure, shaped=reference_shape is not None,
         )  # fmt: skip
-        #: The supports of the ends, for steps of strain and momentum.
-        self.bracket_ends = tuple(BracketEnd(self, end) for end in self.ends)
+        self.ends = BracketEnd(self, "left", left), BracketEnd(self, "right", right)
         PoissonSystem.__init__(
             self,
             self.state,
@@ -166,20 +159,23 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         )
         citations.cite(type(self))
         check_places(self)
-        self.chain = Chain(self)
         #: Keeps the two descriptions consistent.
-        self.consistency = Consistency(self, self.chain)
+        self.consistency = Consistency(self)
         if reference_shape is not None:
-            set_shape(self, self.chain, reference_shape)
+            set_shape(self, self.consistency.chain, reference_shape)
             self._perform([self.consistency.momentum_of_velocity])
             self.settle()
 
     def __setattr__(self, name: str, value) -> None:
         """Set an attribute; what the equations have been made of cannot be replaced."""
-        if name in _FIXED and name in vars(self) and (name != "loads" or "rod" in vars(self)):
+        known = vars(self).get(name, value)
+        if known is not value and not name.startswith("_"):
+            remedy = "make another beam, or give it Constants or Functions, whose values may change"
+            if isinstance(known, Function):
+                remedy = f"set its values, such as by beam.{name}.assign(...)"
             raise AttributeError(
                 f"Beam.{name} cannot be replaced, since the equations of the beam have been made of it: "
-                "make another beam, or give it Constants or Functions, whose values may change"
+                + remedy
             )
         super().__setattr__(name, value)
 
@@ -240,7 +236,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         return (self.consistency.noted,)
 
     def underivable(self):
-        moved = [e for end in self.bracket_ends for e in end.given_motion()]
+        moved = [e for end in self.ends for e in end.given_motion()]
         if any(extract_coefficients(e) for e in moved):
             return "the motion of an end is made of Functions"
         return None
@@ -263,17 +259,13 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         For degree 1, g_{j+1} = g_j cay(Δs (γ+e)); for higher degrees a Magnus expansion of sixth
         order between the nodes.
         """
-
-        find = partial(self.chain.from_pose, position, orientation)
-        shape = Reconstruct(self, self.chain, find, 0, moves=False)
-        self._change("Beam.reconstruct()", shape, self.consistency.velocity_of_momentum)
+        self._change("Beam.reconstruct()", self.consistency.from_pose(position, orientation))
 
     def project(self) -> None:
         """Fill strain and momentum from configuration and velocity: undo :meth:`reconstruct`."""
-        strain = projection(self, self.chain)
-        self._change("Beam.project()", strain, self.consistency.momentum_of_velocity)
+        self._change("Beam.project()", self.consistency.projected())
 
-    def _change(self, name: str, *operations: Operation) -> None:
+    def _change(self, name: str, operations: Sequence[Operation]) -> None:
         """Perform operations that make all fields consistent."""
 
         def do() -> None:
@@ -298,7 +290,8 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
 
     def _beam_pairing(self, a, b) -> Form:
         (a_strain, a_momentum), (b_strain, b_momentum) = split(a), split(b)
-        return self.inside(inner(a_strain, b_strain)) + self.at_nodes(inner(a_momentum, b_momentum))
+        strains = inner(a_strain, b_strain) * self._inside
+        return strains + self.at_nodes(inner(a_momentum, b_momentum))
 
     def _beam_bracket(self, a, b) -> Form:
         (a, alpha), (b, beta) = split(a), split(b)
@@ -307,7 +300,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         coupling = inner(a, beta.dx(0) + se3.bracket(frame, beta)) - inner(
             b, alpha.dx(0) + se3.bracket(frame, alpha)
         )
-        return self.inside(coupling) + self.at_nodes(inner(momentum, se3.bracket(beta, alpha)))
+        return coupling * self._inside + self.at_nodes(inner(momentum, se3.bracket(beta, alpha)))
 
     # --- how the steppers see it -------------------------------------------------------------------
     def gradient(self, state, auxiliary=()):
@@ -330,7 +323,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         if 1 not in active:
             return ()
         part = tuple(active).index(1)
-        return tuple(e for end in self.bracket_ends for e in end.essential_values(part))
+        return tuple(e for end in self.ends for e in end.essential_values(part))
 
     def forcing(self, test, gradient, dt):
         """Work of the loads on a test of the momentum (body frame), over a step g⁰ → g⁰ cay(Δt ζ)."""
@@ -358,7 +351,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         self.prepare()
         for load in self.loads:
             load.check_start(self)
-        for end in self.bracket_ends:
+        for end in self.ends:
             end.check_start()
 
     def _refuse_damping_and_time(self) -> None:
@@ -382,7 +375,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
 
     def set_time(self, t: float) -> None:
         self._now.set(t)
-        for end in self.bracket_ends:
+        for end in self.ends:
             end.update()
 
     @cached_property
@@ -416,7 +409,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
     # --- as a system -------------------------------------------------------------------------------
     def all_forms(self) -> tuple[Form | Expr, ...]:
         found: list[Form | Expr] = [*self.forms]
-        found += (e for end in self.bracket_ends for e in end.given_motion())
+        found += (e for end in self.ends for e in end.given_motion())
         if self.degree == 1:  # else nothing moves it that has loads or damping
             pose, v = (self.position, self.orientation), self.velocity
             test = TestFunction(v.function_space())
@@ -455,9 +448,11 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         ``stepper.system.reactions()``.
         """
         self.prepare()
-        if "reactions" not in self._held:
-            self._held["reactions"] = BeamReactions(self)
-        return self._held["reactions"].values()
+        return self._reactions.values()
+
+    @cached_property
+    def _reactions(self) -> BeamReactions:
+        return BeamReactions(self)
 
     def velocity_in_space(self) -> Expr:
         """(angular, linear) velocity of the nodes in space, a UFL vector of 6; `velocity` is ζ."""
@@ -466,13 +461,8 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
 
     def _momentum_forms(self) -> dict[str, tuple[Form, ...]]:
         """Linear momentum ∫ R n and angular momentum ∫ R m + x × R n, in space, by component."""
-        parts = halves(self.momentum)
-        spin, linear = (quaternion.rotate(self.orientation, part) for part in parts)
-        angular = spin + ufl.cross(self.position, linear)
-        return {
-            "linear_momentum": tuple(self.at_nodes(linear[k]) for k in range(3)),
-            "angular_momentum": tuple(self.at_nodes(angular[k]) for k in range(3)),
-        }
+        parts = (quaternion.rotate(self.orientation, part) for part in halves(self.momentum))
+        return total_momenta(self.at_nodes, self.position, *parts)
 
     def energies(self) -> dict[str, Form]:
         """½⟨μ, D₁⁻¹μ⟩, ½⟨D₂γ, γ⟩, the potential of the loads that have one, and the sum.

@@ -10,10 +10,10 @@ from ufl.algorithms import expand_derivatives
 from ufl.classes import Expr
 
 from fdgeom.beams.ends import HELD, GivenPose, Sliding
-from fdgeom.beams.fields import BeamFields, End
+from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.loads import NodalStep
-from fdgeom.beams.rod.mean_directors import mean_cayley
+from fdgeom.beams.rod.mean_directors import half_turn, mean_cayley
 from fdgeom.beams.rod.variation import Pose
 from fdgeom.execution import PointwiseUpdate
 from fdgeom.lie import halves, join, quaternion
@@ -23,16 +23,20 @@ from fdgeom.operations import EssentialValues
 
 
 class BracketEnd:
-    """One end of a beam in this form: free, clamped, pinned, or with a given body velocity ζ."""
+    """One end of a beam and its support as the user gave it; for steps on strain and momentum free,
+    clamped, pinned, or with a given body velocity ζ.
+    """
 
     # At a held end a stage of the momentum is the mean of the old and the new velocity, so that the
     # new velocity is met exactly. An end held in some directions of space is refused: its
     # conditions are not on components of ζ.
-    def __init__(self, beam: BeamFields, end: End) -> None:
-        self.name, self.kind = name, kind = end.name, end.kind
+    def __init__(
+        self, beam: BeamFields, name: str, kind: str | Sliding | GivenPose | Callable
+    ) -> None:
+        self.name, self.kind, self._beam = name, kind, beam
         velocity = _given_velocity(kind)
-        self._in_space = velocity is None and isinstance(kind, Sliding | GivenPose)
         prescribed = velocity is not None
+        self._in_space = not prescribed and isinstance(kind, Sliding | GivenPose)
         known = prescribed or self._in_space or (isinstance(kind, str) and kind in HELD)
         if not known:
             raise ValueError(
@@ -41,22 +45,20 @@ class BracketEnd:
             )
         components = HELD["clamped" if prescribed else "free" if self._in_space else kind]
         self.held = np.array(components, dtype=int)
-        self._beam = beam
+        space = beam.velocity.function_space()
         #: Local index of the end's node, if this rank has it and it is held.
-        self.nodes = np.array([], dtype=int)
-        self._target, self._motion, self._update, self._rate = None, None, None, None
-        if len(components) or self._in_space:
-            self.nodes = end_node(beam.velocity.function_space(), name)
-        if prescribed:
-            self._target, rate = (
-                Function(beam.velocity.function_space(), name=f"{what} of the {name} end")
+        self.nodes = end_node(space, name) if components else np.array([], dtype=int)
+        self._target, self._motion = None, None
+        if velocity is not None:
+            self._target, self._rate = (
+                Function(space, name=f"{what} of the {name} end")
                 for what in ("velocity", "acceleration")
             )
             t = ufl.variable(beam.time)
             slope = expand_derivatives(ufl.diff(_velocity(name, velocity, t), t))
             self._motion = _velocity(name, velocity, beam.time)
             self._update = PointwiseUpdate({self._target: self._motion})
-            self._rate = rate, PointwiseUpdate({rate: slope})
+            self._update_rate = PointwiseUpdate({self._rate: slope})
 
     def given_motion(self) -> tuple[Expr, ...]:
         """The expressions of its pose or velocity, if they are given in time."""
@@ -66,7 +68,7 @@ class BracketEnd:
 
     def update(self) -> None:
         """Evaluate a prescribed motion at the beam's time."""
-        if self._update is not None:
+        if self._motion is not None:
             self._update.apply()
 
     def essential_values(self, part: int) -> tuple[EssentialValues, ...]:
@@ -81,12 +83,12 @@ class BracketEnd:
 
     def accelerations(self) -> np.ndarray:
         """The rate of the held components of the velocity, at the beam's time."""
-        if self._rate is None:
-            return np.zeros(len(self.held))
-        rate, update = self._rate
-        update.apply()
-        values = rate.dat.data_ro_with_halos[self.nodes]
-        return values[0, self.held] if len(values) else np.zeros(len(self.held))
+        found = np.zeros(len(self.held))
+        if self._motion is not None:
+            self._update_rate.apply()
+            for node in self.nodes:
+                found[:] = self._rate.dat.data_ro_with_halos[node, self.held]
+        return found
 
     def check_start(self) -> None:
         """Raise ``ValueError`` if the initial velocity is not that of the end, or the end is held
@@ -135,12 +137,7 @@ def bracket_step(start: Pose, time: Expr, test: Expr, velocity: Expr, dt: Expr) 
     spin, linear = halves(velocity, "velocity")
     rotation, translation = halves(test, "test")
     (position, orientation), turn = start, dt * spin
-    half = 0.5 * turn
-    # The quaternion of cay(2 half) is (1, half) / n with n² = 1 + |half|²; its root follows from
-    # 1 + cos: (n + 1, half) / sqrt(2 n (n + 1)).
-    n = ufl.sqrt(1 + ufl.dot(half, half))
-    root = ufl.as_vector([n + 1, *half]) / ufl.sqrt(2 * n * (n + 1))
-    between = quaternion.product(orientation, root)
+    between = quaternion.product(orientation, quaternion.cay(half_turn(turn)))
     directors = ufl.dot(quaternion.matrix(orientation), mean_cayley(turn))
     drift = ufl.dot(directors, linear)
 

@@ -12,7 +12,7 @@ from ufl.core.expr import Expr
 from fdgeom import lie
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.rod.cells import Cells
-from fdgeom.beams.rod.variation import displaced
+from fdgeom.beams.rod.variation import displaced, spin
 from fdgeom.forms import simplify
 from fdgeom.lie.arrays import pose_scan, quaternion, se3
 from fdgeom.line import Numbering, end_node
@@ -216,8 +216,7 @@ class Reconstruct(Performed):
         _refuse_degree(beam, "reconstruct", "configuration", "strain")
         space = beam.velocity.function_space()
         w, test, moved = (Function(space, name=name) for name in ("displacement", "test", "moved"))
-        turn = lie.quaternion.product(lie.quaternion.conjugate(q), pose[1])
-        spin = 2 / ufl.sqrt(dot(pose[1], pose[1])) * ufl.as_vector([turn[k] for k in (1, 2, 3)])
+        turn = spin(q, pose[1]) / ufl.sqrt(dot(pose[1], pose[1]))
         cells, left = Cells(beam.mesh), self._anchor == 0
         # The equation of a cell belongs to its end away from the anchor.
         end = cells.ends(test)[1 if left else 0]
@@ -225,7 +224,7 @@ class Reconstruct(Performed):
         node = end_node(space, "left" if left else "right")
         dofs = (6 * node[:, None] + np.arange(6)).ravel()
         return [
-            *([Map(values={moved: lie.join(spin, pose[0] - x)})] if self._moves else []),
+            *([Map(values={moved: lie.join(turn, pose[0] - x)})] if self._moves else []),
             Solve(
                 work=simplify(cells.sum(dot(end, gap))), test=test, unknown=w, find=lambda: None,
                 prescribed=(Prescribed(dofs, moved if self._moves else None),),

@@ -29,8 +29,8 @@ class Consistency:
 
     # Momentum and velocity are one pair, strain and configuration the other: the one that was set
     # by hand since they last agreed is the newer one, and the other is computed from it.
-    def __init__(self, beam: BeamFields, chain: Chain) -> None:
-        self._beam, self._chain = beam, chain
+    def __init__(self, beam: BeamFields) -> None:
+        self._beam, self.chain = beam, Chain(beam)
         # In the order in which `changed` is read.
         pose = beam.position, beam.orientation
         self._fields = (beam.strain, beam.momentum, *pose, beam.velocity)
@@ -56,8 +56,9 @@ class Consistency:
 
     def _product(self, target: Function, matrix: Expr, source: Function, made) -> Operation:
         """The product of a matrix and a field, ``made`` of the inertia where that is of numbers."""
-        product, numbers = Map(values={target: dot(matrix, source)}), self._beam.numbers_of_inertia
-        if numbers is None:
+        product = Map(values={target: dot(matrix, source)})
+        _, numbers = self._beam.section.read_by_beams
+        if not isinstance(numbers, np.ndarray):
             return product
         # A thousand beams of one section need no kernel each.
         factor, read, written = np.array(made(numbers).T), Field(source), Field(target)
@@ -72,15 +73,25 @@ class Consistency:
 
     @cached_property
     def _projection(self) -> Operation:
-        return projection(self._beam, self._chain)
+        return projection(self._beam, self.chain)
 
     @cached_property
     def _reconstruction(self) -> Operation:
         """The configuration of the strain, from the first node or from a held last one."""
-        beam, chain = self._beam, self._chain
+        beam, chain = self._beam, self.chain
         left, right = (end.kind == "free" for end in beam.ends)
         anchor = -1 if left and not right else 0
         return Reconstruct(beam, chain, partial(chain.followed, anchor), anchor, moves=True)
+
+    def from_pose(self, position, orientation) -> list[Operation]:
+        """The configuration with this pose of the first node, and the velocity, of strain and momentum."""
+        find = partial(self.chain.from_pose, position, orientation)
+        shape = Reconstruct(self._beam, self.chain, find, 0, moves=False)
+        return [shape, self.velocity_of_momentum]
+
+    def projected(self) -> list[Operation]:
+        """Strain and momentum of configuration and velocity."""
+        return [self._projection, self.momentum_of_velocity]
 
     # --- values set by hand ------------------------------------------------------------------------
     def synchronised(self, *, strain_follows: bool = False) -> None:
@@ -115,7 +126,7 @@ class Consistency:
         # A ring has no first node from which its strain would say where the others are.
         # Where strain and configuration were both set, both are taken as they are: these steps move
         # the configuration beside the strain.
-        if strain is not pose and self._chain.is_open:
+        if strain is not pose and self.chain.is_open:
             found.append(self._projection if pose else self._reconstruction)
         return found
 
@@ -132,7 +143,7 @@ class Consistency:
         set_now, _, pose_now, _ = self._set(())
         if set_now and pose_now:
             measured = VectorAssembly(self._strain(rod)).assemble()
-            if not self._chain.agrees(measured):
+            if not self.chain.agrees(measured):
                 raise ValueError(
                     "strain and configuration of a beam were both set and contradict one another: "
                     + _WHAT_TO_DO
@@ -173,7 +184,7 @@ class Consistency:
                 "gradients by the strain of a beam in a network are not available, since the strain "
                 "does not determine its position; take position, orientation and velocity"
             )
-        if not self._chain.agrees():
+        if not self.chain.agrees():
             raise NotImplementedError(
                 "gradients by a strain that steps in configuration form computed are not available, "
                 "since they use another strain measure, and setting it would move the beam; take "

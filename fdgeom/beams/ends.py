@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import ufl
@@ -11,6 +12,7 @@ from ufl.algorithms import expand_derivatives
 from ufl.classes import Zero
 from ufl.core.expr import Expr
 
+from fdgeom.beams.rod.variation import spin
 from fdgeom.lie import join, quaternion
 from fdgeom.messages import format_value, is_function
 from fdgeom.validation import evaluated, instance
@@ -80,7 +82,7 @@ class GivenPose:
         rotation = () if self._orientation is None else (0, 1, 2)
         return rotation + (() if self._position is None else (3, 4, 5))
 
-    def pose(self, t: Expr) -> tuple[Expr | None, Expr | None]:
+    def pose(self, t: Expr) -> tuple[Any, Any]:
         """Position and unit quaternion at the time t; None where they are free."""
         x = None if self._position is None else evaluated("position", self._position, (t,), 3)
         if self._orientation is None:
@@ -95,9 +97,7 @@ class GivenPose:
         t = ufl.variable(t)
         x, q = self.pose(t)
         x_rate, q_rate = (expand_derivatives(ufl.diff(part, t)) for part in (x, q))
-        turn = quaternion.product(quaternion.conjugate(q), q_rate)
-        spin = 2 * ufl.as_vector([turn[1], turn[2], turn[3]])
-        return join(spin, quaternion.rotate_inverse(q, x_rate))
+        return join(spin(q, q_rate), quaternion.rotate_inverse(q, x_rate))
 
     def __repr__(self) -> str:
         given = [n for n in ("position", "orientation") if getattr(self, f"_{n}") is not None]

@@ -1,7 +1,7 @@
 """Fields of a beam, and its section, law and reference strain at quadrature points."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import ufl
@@ -17,7 +17,6 @@ from firedrake import (
 from pyadjoint.tape import annotate_tape
 from ufl.classes import Expr, Form
 
-from fdgeom.beams.ends import GivenPose, Sliding
 from fdgeom.beams.law import LINEAR, SectionLaw, sampled_law
 from fdgeom.beams.rod.loads import BodyLoad, check_loads
 from fdgeom.beams.rod.strains import STRAINS
@@ -38,21 +37,15 @@ from fdgeom.validation import choice, instance, number
 DEGREES = (1, 2, 3, 4)
 
 
-@dataclass(frozen=True)
-class End:
-    """An end of a beam, "left" or "right", and its support as the user gave it."""
-
-    name: str
-    kind: str | Sliding | GivenPose | Callable
-
-
 class BeamFields:
     """Fields and data of a beam, which its chain of nodes, its ends, its loads and its rod read."""
 
+    #: Both ends, with ``name`` ("left", "right") and ``kind``, the support as the user gave it.
+    ends: Sequence[Any]
+
     # The arguments are those of `fdgeom.Beam`; `shaped`: the stress-free shape is given in space,
     # and the reference strain follows it. `tangent` is e, the unit vector of 6 along the axis;
-    # `stiffness`, `inertia` and its inverse are 6×6 expressions where the forms need them, and
-    # `numbers_of_inertia` is the matrix if it is constant.
+    # `stiffness`, `inertia` and its inverse are 6×6 expressions where the forms need them.
     def __init__(
         self,
         mesh,
@@ -61,8 +54,6 @@ class BeamFields:
         law: SectionLaw | None,
         degree: int,
         end_weight: float,
-        left: str | Sliding | GivenPose | Callable,
-        right: str | Sliding | GivenPose | Callable,
         reference_strain,
         loads: BodyLoad | Sequence[BodyLoad],
         damping,
@@ -75,7 +66,6 @@ class BeamFields:
         self.end_weight = number("end_weight", end_weight, above=0)
         if degree > 1 and end_weight != 0.5:
             raise ValueError("end_weight needs degree=1; leave it out")
-        self.ends = End("left", left), End("right", right)
         self.mesh, self.comm = mesh, mesh.comm
         self.section, self.degree = section, int(degree)
         #: Number of cells and length of all ranks, for descriptions.
@@ -108,22 +98,22 @@ class BeamFields:
         self.compliance_of_inertia = body_matrix(
             "section.inertia", inertia, mesh, at_nodes, of, inverse=True
         )
-        self.numbers_of_inertia = inertia if isinstance(inertia, np.ndarray) else None
         self.law = LINEAR if law is None else law
         moving = (self.state, *self.functions().values())
         self.sampled_law = sampled_law(self.law, self.stiffness, mesh, in_cells, moving)
-        self.reference_strain = sample_shape(
-            "reference_strain", reference_strain, strain_space, self.time
+        if shaped and reference_strain is not None:
+            raise ValueError("give reference_strain or reference_shape, not both")
+        self.shaped = shaped
+        self.reference_strain = (
+            Function(strain_space, name="reference_strain")
+            if shaped
+            else sample_shape("reference_strain", reference_strain, strain_space, self.time)
         )
         self.loads, self.damping = check_loads(loads), damping
         self.viscosity = viscosity_of(damping, self.stiffness, mesh)
         self.strain_measure = choice("strain_measure", strain_measure, STRAINS)
-        self.shaped = shaped
-        if shaped:
-            if reference_strain is not None:
-                raise ValueError("give reference_strain or reference_shape, not both")
-            self.reference_strain = Function(strain_space, name="reference_strain")
         self._nodal, self._end = gauss_lobatto(mesh, degree + 1), ends(mesh)
+        #: The Gauss points of the strain.
         self._inside = gauss(mesh, degree)
 
     def _put_straight(self) -> None:
@@ -148,10 +138,6 @@ class BeamFields:
             form += extra * cell_length(self.mesh) * integrand * self._end
         return form
 
-    def inside(self, integrand: Expr) -> Form:
-        """∫ over the cells by the Gauss points of the strain."""
-        return integrand * self._inside
-
     # --- expressions -------------------------------------------------------------------------------
     def elastic_strain(self, strain: Expr | None = None) -> Expr:
         """γ minus the strain of the stress-free shape, body frame."""
@@ -169,7 +155,8 @@ class BeamFields:
 
     def potential(self, strain: Expr) -> Form:
         """∫ ψ of the law."""
-        return self.inside(self.sampled_law.energy(self.elastic_strain(strain), self.stiffness))
+        density = self.sampled_law.energy(self.elastic_strain(strain), self.stiffness)
+        return density * self._inside
 
     def functions(self) -> dict[str, Function]:
         """Everything that a step changes, by name."""

@@ -6,7 +6,7 @@ import numpy as np
 from firedrake import Constant
 
 from fdgeom.beams.ends import GivenPose
-from fdgeom.beams.fields import BeamFields, End
+from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.law import LINEAR, SectionLaw
 from fdgeom.beams.rod.loads import AppliedLoad, symbols
 from fdgeom.clock import Time
@@ -23,8 +23,8 @@ def beam_parameters(beam: BeamFields) -> dict[str, object]:
         "section stiffness": _matrix(section.stiffness),
         "section inertia": _matrix(section.inertia),
         "axis": section.axis,
-        "left end": _end(left),
-        "right end": _end(right),
+        "left end": _end(left.kind),
+        "right end": _end(right.kind),
         "loads": parameters_of_loads(beam.rod.loads) if beam.loads else [],
         "damping": beam.damping,
         "shape at rest": beam.reference_strain,
@@ -52,9 +52,9 @@ def _law(law: SectionLaw) -> dict[str, object]:
     return with_kind(law) | {"energy": law.energy(*at), "stress": law.stress(*at)}
 
 
-def _end(end: End):
+def _end(kind):
     """The kind of an end, with the expressions of a given motion."""
-    kind, t = end.kind, Time()
+    t = Time()
     if isinstance(kind, GivenPose):
         return {
             "kind": "GivenPose",

@@ -22,9 +22,13 @@ from fdgeom.line import Numbering, bounds
 from fdgeom.messages import format_value
 from fdgeom.operations.dependent import dependents_in
 from fdgeom.systems.motion.motion import Motion
+from fdgeom.validation import choice
 
 if TYPE_CHECKING:
     from fdgeom.beams.fields import BeamFields
+
+#: The places of a joint.
+SIDES = ("first", "second")
 
 
 class Forces:
@@ -51,6 +55,15 @@ class Forces:
     def joints(self) -> np.ndarray:
         """(moment, force) on the first and the second place of each joint, (joints, 2, 6)."""
         return -self._motion.constraint.at_sides(self._joints.assemble())
+
+    def exerted(self, joint, side: str) -> np.ndarray:
+        """(moment, force) of a joint on its "first" or "second" place."""
+        choice("side", side, SIDES)
+        joints = () if self._motion.constraint is None else self._motion.constraint.joints
+        index = next((k for k, j in enumerate(joints) if j is joint), None)
+        if index is None:
+            raise ValueError(f"joint must be a joint of this assembly, not {joint!r}")
+        return self.joints()[index, SIDES.index(side)]
 
     @cached_property
     def _supports(self) -> VectorAssembly:
@@ -80,7 +93,7 @@ class PresentForces(Forces):
 
         def joint_work(test: Expr) -> Form:
             test = from_space(motion.configuration[1], test)
-            return joints.slope(multiplier, test, g) + motion.spring_work(g, v, test)
+            return joints.slope(multiplier, test, g) + joints.spring_work(g, v, test)
 
         super().__init__(motion, balance, joint_work)
 
@@ -119,7 +132,7 @@ class BeamReactions:
         matrices = self._matrix.interpolate(beam.inertia).dat.data_ro
         forces, weights = (v.assemble().dat.data_ro for v in (self._force, self._weight))
         turns = beam.orientation.dat.data_ro
-        for end in beam.bracket_ends:
+        for end in beam.ends:
             if not len(end.held):
                 continue
             total, rates = np.zeros((2, 3)), end.accelerations()

@@ -12,6 +12,7 @@ from ufl.algorithms import expand_derivatives
 from ufl.core.expr import Expr
 
 from fdgeom.beams.ends import GivenPose, Sliding, held_components
+from fdgeom.beams.rod.variation import spin
 from fdgeom.errors import SolveFailed
 from fdgeom.execution import PointwiseUpdate
 from fdgeom.lie import join, quaternion
@@ -171,18 +172,16 @@ def _needed(motion: Motion, pose: GivenPose, as_vector, t: Expr) -> tuple[Expr, 
     x, q = motion.configuration
     zero, t = ufl.zero(3), ufl.variable(t)
     position, orientation = pose.pose(t)
-    turn, spin, spin_rate, shift, drift, drift_rate = (zero,) * 6
+    turn, turning, turning_rate, shift, drift, drift_rate = (zero,) * 6
     if orientation is not None:
-        relative = quaternion.product(quaternion.conjugate(q), orientation)
-        turn = as_vector(relative)
-        rate = quaternion.product(quaternion.conjugate(orientation), _rate(orientation, t))
-        spin = 2 * ufl.as_vector([rate[1], rate[2], rate[3]])
-        spin_rate = _rate(spin, t)
+        turn = as_vector(quaternion.product(quaternion.conjugate(q), orientation))
+        turning = spin(orientation, _rate(orientation, t))
+        turning_rate = _rate(turning, t)
     if position is not None:
         shift = position - x
         drift = _rate(position, t)
         drift_rate = _rate(drift, t)
-    return join(turn, shift), join(spin, drift), join(spin_rate, drift_rate)
+    return join(turn, shift), join(turning, drift), join(turning_rate, drift_rate)
 
 
 def _rate(value: Expr, t: Expr) -> Expr:

@@ -1,4 +1,8 @@
-"""The configuration form of a beam: its rod, of the beam's own fields, and its shape at rest in space."""
+"""The configuration form of a beam: its rod and its motion, of its own fields, and its shape at rest."""
+
+from collections.abc import Callable
+from functools import cache, cached_property, partial
+from typing import Any
 
 import numpy as np
 import ufl
@@ -8,18 +12,21 @@ from ufl.classes import Expr
 from fdgeom.beams.chain import Chain, strain_of
 from fdgeom.beams.ends import unit_quaternion
 from fdgeom.beams.fields import BeamFields
+from fdgeom.beams.fingerprint import beam_parameters
+from fdgeom.beams.held_nodes import held_ends
 from fdgeom.beams.network.joints import Place
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
-from fdgeom.beams.rod.loads import AppliedLoad, PartOfRod
+from fdgeom.beams.rod.loads import AppliedLoad, PartOfRod, along_all
 from fdgeom.beams.rod.rod import Rod
+from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.strains import STRAINS
-from fdgeom.beams.rod.variation import check_poses
+from fdgeom.beams.rod.variation import body_translation, check_poses, in_body
 from fdgeom.forms import copy_into
 from fdgeom.lie import se3
 from fdgeom.line import Numbering, end_node
 from fdgeom.messages import format_value
-from fdgeom.operations import Assemble
+from fdgeom.operations import Assemble, Map, Operation
 from fdgeom.operations.dependent import Dependent, private, sampled
 from fdgeom.sections.matrices import SectionMatrices
 
@@ -30,18 +37,11 @@ def rod_of(beam: BeamFields, measure: str | None = None) -> Rod:
         raise ValueError("degree: the configuration form has beams of degree 1 only")
     measure = beam.strain_measure if measure is None else measure
     cells = Cells(beam.mesh)
-    densities: dict = {None: ufl.as_ufl(1.0)}
-
-    def place(at: str | float | None):
-        if at not in densities:
-            densities[at] = point_density(cells, _nodes(beam, at), f"at {at}")
-        return densities[at]
-
     separate = Inertia.is_separate(beam.section.read_by_beams[1]) and beam.end_weight == 0.5
     matrix = beam.inertia if beam.end_weight == 0.5 else _end_factor(beam) * beam.inertia
     inertia = Inertia(matrix, separate=separate)
     arc = ufl.SpatialCoordinate(beam.mesh)[0]
-    part = PartOfRod(place, arc, inertia, radius_of(beam.section))
+    part = PartOfRod(placed(cells, partial(_nodes, beam)), arc, inertia, radius_of(beam.section))
     return Rod(
         cells,
         stiffness=beam.stiffness,
@@ -77,6 +77,16 @@ def check_places(beam: BeamFields) -> None:
             _nodes(beam, load.at)
 
 
+def placed(cells: Cells, nodes: Callable[[str | float], np.ndarray]) -> Callable:
+    """The `place` of a rod whose nodes at an end or an arc length are ``nodes(at)``."""
+
+    @cache
+    def place(at: str | float | None) -> Expr:
+        return along_all(at) if at is None else point_density(cells, nodes(at), f"at {at}")
+
+    return place
+
+
 def point_density(cells: Cells, nodes: np.ndarray, name: str = "point") -> Function:
     """A CG1 field that is 1/(length that belongs to the node) at some nodes and 0 elsewhere."""
     # `Cells.at_nodes` of it times a density is the sum of the density over those nodes, which are
@@ -95,6 +105,61 @@ def _end_factor(beam: BeamFields) -> Function:
         nodes = end_node(beam.velocity.function_space(), name)
         factor.dat.data_wo_with_halos[nodes] = 2 * beam.end_weight
     return factor
+
+
+class BeamMotion(RodMotion):
+    """A beam as the methods in configuration form move it, in its own or another strain measure."""
+
+    # The velocity of the motion has its translation in the space frame. `beam.velocity`, all in the
+    # body frame, is read before steps and written after them, like the beam's strain and momentum.
+    # beam: a `Beam`, whose file imports this one.
+    def __init__(self, beam: Any, measure: str | None = None) -> None:
+        space = beam.velocity.function_space()
+        ends = held_ends(beam.ends, lambda name: end_node(space, name))
+        self._measure = None if measure == beam.strain_measure else measure
+        rod = beam.rod if self._measure is None else rod_of(beam, measure)
+        fields, holds = (beam.position, beam.orientation), tuple(ends.values())
+        super().__init__(rod, *fields, (beam,), (ends,), holds=holds)
+        self.beam = beam
+        for copy, _ in self._written.pairs:
+            copy[...] = np.nan  # the velocity has not been read yet
+
+    def synchronise(self, modified=None):
+        """Velocity and configuration from what was set last of the beam."""
+        modified = modified or ()
+        found = self.beam.consistency.for_configuration(self.rod, modified, alone=True)
+        of_beam = {id(f) for f in self.beam.functions().values()}
+        # Another motion of the beam may have moved it.
+        if found or not self._written.holds() or of_beam.intersection(map(id, modified)):
+            return [*found, self._to_space]
+        return found
+
+    @cached_property
+    def _to_space(self) -> Map:
+        return Map(values={self.v: body_translation(self.orientation, self.beam.velocity)})
+
+    def publish(self):
+        """The beam's velocity, strain and momentum."""
+        return self._published
+
+    @cached_property
+    def _published(self) -> list[Operation]:
+        to_body = Map(values={self.beam.velocity: in_body(self.orientation, self.v)})
+        return [to_body, *self.beam.consistency.of_configuration(self.rod)]
+
+    def reactions_of(self, forces):
+        """Moment about the node and force at each held end, in space, two arrays of 3."""
+        return super().reactions_of(forces)[0]
+
+    def parameters(self) -> dict[str, object]:
+        """The parameters of the beam, with this strain measure."""
+        found = beam_parameters(self.beam)
+        return found if self._measure is None else found | {"strain measure": self._measure}
+
+    def functions(self) -> dict[str, Function]:
+        ours, theirs = super().functions(), self.beam.functions()
+        ours["velocity in space"] = ours.pop("velocity")
+        return {**theirs, **ours}
 
 
 # --- the stress-free shape in space ----------------------------------------------------------------

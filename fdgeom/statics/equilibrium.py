@@ -110,7 +110,6 @@ class StaticEquilibrium(OffTape, NotCopied):
         given, prefix = check_parameters(solver_parameters, options_prefix)
         self._motion.read_poses()
         self._motion.check_configuration()
-        self._motion.check_loads()
         if self._motion.constraint is not None:
             self._motion.constraint.check_position()
         self._check_held()
@@ -230,13 +229,13 @@ class StaticEquilibrium(OffTape, NotCopied):
             self._before[halvings] = Snapshot(self._problem.functions)
         before = self._before[halvings]
         before.take()
-        turned = self._motion.turned()
+        turned = self._problem.turned()
         self._problem.load = load
         self._motion.set_time(time)
         scaled = time != begin or (load != start and self._problem.is_loaded)
         try:
             self._iterations.solve(may_fail=bool(halvings) and scaled)
-            self._motion.check_turned(turned)
+            self._problem.check_turned(turned)
             return
         except SolveFailed as failure:
             if not scaled:
@@ -445,13 +444,13 @@ class StaticEquilibrium(OffTape, NotCopied):
             The place that the force acts on.
         """
         self._motion.read_poses()
-        return self._motion.exerted(joint, side, self._forces)[3:]
+        return self._forces.exerted(joint, side)[3:]
 
     @not_taped
     def moment(self, joint: "Joint", side: str = "second") -> np.ndarray:
         """Moment (3, in space, about the node) of a joint on one of its places; see :meth:`force`."""
         self._motion.read_poses()
-        return self._motion.exerted(joint, side, self._forces)[:3]
+        return self._forces.exerted(joint, side)[:3]
 
     @not_taped
     def stress(self) -> Function | tuple[Function, ...]:

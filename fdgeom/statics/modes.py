@@ -8,8 +8,7 @@ from scipy.sparse.linalg import ArpackError
 
 from fdgeom import validation
 from fdgeom.beams.beam import Beam
-from fdgeom.beams.beam_motion import BeamMotion
-from fdgeom.beams.rod.variation import check_poses
+from fdgeom.beams.rod_of_beam import BeamMotion
 from fdgeom.build_message import compiling
 from fdgeom.execution.petsc_messages import STATICS
 from fdgeom.statics.linear_algebra import modes_of, nearest, nearest_complex
@@ -78,7 +77,7 @@ class VibrationModes(OffTape):
         count = int(free.sum()) - sum(joint.size for joint in joints)
         load = validation.number("load", load)
         number = validation.whole("number", number, least=1, most=count - 2)
-        check_poses(motion.position, motion.orientation, motion.in_rods())
+        motion.check_configuration()
         if motion.constraint is not None:
             motion.constraint.check_position()
         found = pencil(motion, load, free)

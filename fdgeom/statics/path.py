@@ -181,13 +181,13 @@ class EquilibriumPath:
 
     def _go(self, condition: Condition) -> None:
         """Meet a condition, from the mark."""
-        turned = self._problem.motion.turned()
+        turned = self._problem.turned()
         off = self._iterations.solve(condition) - condition.du
         if self._dot(off, off) > _AWAY**2 * self._dot(condition.du, condition.du):
             raise SolveFailed(
                 "Newton's method found an equilibrium far from the tangent of the path"
             )
-        self._problem.motion.check_turned(turned)
+        self._problem.check_turned(turned)
 
     def _part(self, here: _Place, condition: Condition):
         """The point at its end, the first singular point on the way, and the completed fraction."""

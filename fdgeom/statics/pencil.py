@@ -40,7 +40,7 @@ class PencilForms:
         self._strain, self._stress = (private(Function(strains)) for _ in range(2))
         self._factor = private(Constant(0.0, name="load factor"))
         self._set_load = Number(self._factor)
-        inside = motion.cells.inside
+        inside = rod.cells.inside
         own = np.ones(motion.mesh.cell_set.size, dtype=bool)
         #: Mask of the cells that are pieces of beams.
         self.inside = gathered(motion.comm, own if inside is None else inside.dat.data_ro > 0.5)
@@ -62,7 +62,7 @@ class PencilForms:
         works = [rod.stress_work(self._stress, pose, test)]
         works.append(-rod.external_work(pose, test, factor=self._factor))
         if motion.joints is not None:
-            works.append(motion.spring_work(pose, ufl.zero(6), test))
+            works.append(motion.joints.spring_work(pose, ufl.zero(6), test))
             #: The conditions of the joints, and their multipliers.
             slope = motion.joints.slope(TestFunction(motion.joints.space), trial, pose)
             self.slope = MatrixAssembly(slope, "aij")
@@ -73,8 +73,8 @@ class PencilForms:
 
     def _work_of_joints(self, g) -> Form:
         # Spherical joints are linear: they add no stiffness.
-        springs = self._motion.spring_work(g, ufl.zero(6), self._test)
-        return self._motion.joints.slope(self.multiplier, self._test, g) + springs
+        joints, test = self._motion.joints, self._test
+        return joints.slope(self.multiplier, test, g) + joints.spring_work(g, ufl.zero(6), test)
 
     @cached_property
     def of_loads(self) -> MatrixAssembly | None:
@@ -90,7 +90,7 @@ class PencilForms:
         forms = [rod.internal_work(pose, test), rod.external_work(pose, test)]
         forms.append(motion.inertia(test, self._trial))
         if motion.joints is not None:
-            forms.append(motion.spring_work(pose, ufl.zero(6), test))
+            forms.append(motion.joints.spring_work(pose, ufl.zero(6), test))
         return read_in(*(form for form in forms if not form.empty()))
 
     # --- values --------------------------------------------------------------------------------------

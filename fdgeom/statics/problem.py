@@ -22,11 +22,11 @@ from ufl.classes import Form
 from ufl.core.expr import Expr
 
 from fdgeom.beams.beam import Beam
-from fdgeom.beams.beam_motion import BeamMotion
 from fdgeom.beams.contact.contact import contacts_of
 from fdgeom.beams.held_nodes import HeldNodes
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.beams.rod_of_beam import BeamMotion
 from fdgeom.data import Number, Snapshot
 from fdgeom.execution import MatrixAssembly, Run, VectorAssembly, perform
 from fdgeom.forms import simplify
@@ -210,8 +210,8 @@ class EquilibriumProblem:
         """Work of joints and their springs, at the present configuration by default."""
         g = self.pose if g is None else g
         multiplier = self.multiplier if multiplier is None else multiplier
-        form = self.motion.joints.slope(multiplier, test, g)
-        return form + self.motion.spring_work(g, ufl.zero(6), test)
+        joints = self.motion.joints
+        return joints.slope(multiplier, test, g) + joints.spring_work(g, ufl.zero(6), test)
 
     def _size_of_stiffness(self) -> float:
         """About the largest entry on the diagonal of the tangent."""
@@ -306,6 +306,18 @@ class EquilibriumProblem:
     @load.setter
     def load(self, value: float) -> None:
         self._load.set(value)
+
+    # --- rotations in a step -----------------------------------------------------------------------
+    def turned(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """Rotations of nodes and of sprung joints, for :meth:`check_turned`."""
+        return self.motion.turns.values(), self.motion.branch()
+
+    def check_turned(self, before: tuple[np.ndarray, np.ndarray | None]) -> None:
+        """Raise SolveFailed if a cell or joint has turned too far from ``before`` (:meth:`turned`)."""
+        turned, branch = before
+        self.motion.turns.check(turned)
+        if branch is not None:
+            self.motion.check_branch(branch)
 
     # --- the unknown -----------------------------------------------------------------------------
     def start(self) -> np.ndarray:

@@ -142,7 +142,7 @@ def _in_joints(motion: RodMotion, size: float) -> Iterator[sparse.csr_matrix]:
     test = TestFunction(motion.space)
     forms = [
         joints.slope(TestFunction(joints.space), trial, pose),
-        motion.rate(lambda g: motion.spring_work(g, ufl.zero(6), test), trial),
+        motion.rate(lambda g: joints.spring_work(g, ufl.zero(6), test), trial),
     ]
     for form in forms:
         if not form.empty():

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
-import ufl
 from firedrake import Constant, Function, FunctionSpace, assemble, dx
 from pyadjoint import AdjFloat
 from pyadjoint.tape import stop_annotating
@@ -14,11 +13,11 @@ from ufl.classes import Form
 
 from fdgeom.adjoint import Coefficients, Kept, Replay, keys, parts
 from fdgeom.beams.rod.rod_motion import RodMotion
-from fdgeom.beams.rod.variation import displaced
+from fdgeom.beams.rod.variation import displaced, spin
 from fdgeom.execution import LinearForm
 from fdgeom.forms import is_real, simplify, slope_by
 from fdgeom.interrupt import shielded
-from fdgeom.lie import arrays, join, quaternion
+from fdgeom.lie import arrays, join
 from fdgeom.operations import ArrayOperation, EssentialValues, Map, Operation, solve_operations
 from fdgeom.statics.pencil import data_of
 from fdgeom.statics.problem import EquilibriumProblem, LoadProgram
@@ -112,10 +111,8 @@ class EquilibriumReplay(Replay):
         motion, unknown = self._motion, self._unknown
         given, essential = self._given_values()
         (x, q), (x0, q0) = motion.configuration, self._there
-        turn = quaternion.product(quaternion.conjugate(q0), q)
-        relative = join(2 * ufl.as_vector([turn[k] for k in (1, 2, 3)]), x - x0)
-        none = None if unknown.multiplier is None else 0 * unknown.multiplier
-        (group,) = unknown.assignments(given, [relative], none)
+        relative = join(spin(q0, q), x - x0)
+        (group,) = unknown.assignments(given, [relative], unknown.no_multiplier)
         # The unknown is zero at the equilibrium, and so is what the poses there give.
         solve = solve_operations(self._residual, unknown.function, essential, lambda: None)
         moved = dict(zip(motion.configuration, displaced(self._there, unknown.vector), strict=True))

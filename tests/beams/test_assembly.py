@@ -196,6 +196,27 @@ def test_springs_and_dampers():
     assert now == pytest.approx(energy(omegas[0]) - lost, rel=2e-3)
 
 
+class Stiffening(fg.Revolute):
+    """A hinge whose spring has the energy ½ k θ² (1 + θ²)."""
+
+    @classmethod
+    def potential(cls, a, b, stiffness, rest):
+        angle = cls.coordinate(a, b) - rest
+        return 0.5 * stiffness * angle**2 * (1 + angle**2)
+
+
+def test_a_joint_derived_from_another_is_a_joint_of_its_own():
+    """Beside a joint of its base class, whose conditions and spring it does not have too."""
+    lower, upper = straight((0, 0, 0), (1, 0, 0), 2), straight((1, 0, 0), (2, 0, 0), 2)
+    joints = [
+        fg.Revolute(fg.ground, lower.left, axis=Z, stiffness=2.0, rest=0.5),
+        Stiffening(lower.right, upper.left, axis=Z, stiffness=2.0, rest=0.5),
+    ]
+    assembly = fg.Assembly([lower, upper], joints)
+    assert assembly.potential_energy() == pytest.approx(0.25 + 0.25 * 1.25)
+    assert assembly.gap() < 1e-14
+
+
 def test_bodies_and_forces():
     """At rest under gravity the ground carries the weight, at the lever that statics says."""
     beam = straight((0, 0, 0), (0, -1, 0), 3, section(stiffness=1e5 * np.eye(6)))
@@ -229,6 +250,23 @@ def test_a_body_moves_as_its_mass_in_the_section():
     fg.GeneralizedAlpha(beams[1], 0.02).advance(25)
     assert last(beams[0]) == pytest.approx(last(doubled), abs=1e-10)  # as above: same equations
     assert np.abs(last(beams[0]) - last(beams[1])).max() > 1e-2
+
+
+def test_common_loads_see_the_arc_length_of_each_beam():
+    """Not the coordinate of the network, in which one beam comes after the other."""
+
+    def beams(**options):
+        first = straight((0, 0, 0), (1, 0, 0), 3, **options)
+        return first, straight((0, 0, 5), (2, 0, 5), 4, **options)
+
+    load = fg.Gravity(lambda s, t: as_vector([0, 0, -(1 + s) * t]))
+    common, own = fg.Assembly(beams(), loads=load), fg.Assembly(beams(loads=load))
+    for system in (common, own):
+        fg.GeneralizedAlpha(system, 0.01).advance(2)
+    assert own.load_potential() > 0.1
+    assert common.load_potential() == pytest.approx(own.load_potential(), rel=1e-13)
+    for a, b in zip(common.beams, own.beams, strict=True):
+        assert at_nodes(a, a.velocity) == pytest.approx(at_nodes(b, b.velocity), abs=1e-14)
 
 
 def test_a_branch_in_the_middle():
@@ -322,6 +360,7 @@ REFUSED = {
     "apart": (lambda a, b: fg.Assembly([a, b], fg.Spherical(a.left, b.right)), "do not meet"),
     "itself": (lambda a, b: fg.Spherical(a.left, a.left), "to itself"),
     "ground": (lambda a, b: fg.Rigid(fg.ground, fg.ground), "to itself"),
+    "one node": (lambda a, b: fg.Assembly([a], fg.Rigid(a.left, a.at(0.0))), "a node to itself"),
     "end": (lambda a, b: fg.Spherical(a.left, "right"), "second must be a place"),
     "node": (lambda a, b: fg.Assembly([a, b], fg.Spherical(a.at(0.3), b.left)), "no node at 0.3"),
     "name": (lambda a, b: fg.Spherical(a.at("middle"), b.left), "at must be"),

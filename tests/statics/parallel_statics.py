@@ -77,8 +77,7 @@ def everything() -> dict:
     out["path"] = [statics.follow(0.1) for _ in range(12)]
     out["arch"] = gathered(beam.position)
 
-    beam = cantilever(12, 1.0, EA=1e4)
-    beam.loads = (fg.Load(force=(-1.0, 0, 0), at="right"),)
+    beam = cantilever(12, EA=1e4, loads=fg.Load(force=(-1.0, 0, 0), at="right"))
     statics = fg.StaticEquilibrium(beam)
     statics.follow(1e-3)
     out["buckling"] = [p.load for p in statics.points]

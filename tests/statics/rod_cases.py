@@ -38,24 +38,24 @@ def bend(cells, measure="simo-reissner"):
     )
 
 
-def strip(cells, measure="simo-reissner"):
-    """A strip of length 10 and the moment at its end that makes a circle of it."""
+def strip(cells, measure="simo-reissner", loads=None):
+    """A strip of length 10 and the moment at its end that makes a circle of it, or other loads."""
     return fg.Beam(
         IntervalMesh(cells, 10.0),
         section(1770e3, 1770e3, 8.16e3, 86.9e3, 215e3),
         left="clamped",
-        loads=fg.Load(moment=(0, -2 * pi * 86.9e3 / 10, 0), at="right"),
+        loads=loads or fg.Load(moment=(0, -2 * pi * 86.9e3 / 10, 0), at="right"),
         strain_measure=measure,
     )
 
 
-def cantilever(cells, load, *, EA=1e9, **options):
-    """Length 1, EI = 1, a dead force at the tip that bends it downwards."""
+def cantilever(cells, load=0.0, *, EA=1e9, loads=None, **options):
+    """Length 1, EI = 1, a dead force at the tip that bends it downwards, or other loads."""
     return fg.Beam(
         IntervalMesh(cells, 1.0),
         section(EA, EA, 1.0, 1.0),
         left="clamped",
-        loads=fg.Load(force=(0, 0, -load), at="right"),
+        loads=loads or fg.Load(force=(0, 0, -load), at="right"),
         **options,
     )
 

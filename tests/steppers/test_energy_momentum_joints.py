@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from firedrake import IntervalMesh
+from firedrake import IntervalMesh, as_vector, cos, sin
 from verification.rod_cases import SEPARATE, eccentric, relative
 
 import fdgeom as fg
@@ -108,6 +108,28 @@ def test_same_as_generalized_alpha():
     # Over both halvings: the vibrations that the other method damps blur a single one.
     assert np.log2(gaps[0] / gaps[2]) / 2 == pytest.approx(2, abs=0.25)
     assert gaps[-1] < 1e-3
+
+
+def test_reactions_of_a_support_on_a_curve():
+    """Their impulses are the changes of the momenta, with a body off its node on another node."""
+    pose = fg.GivenPose(
+        position=lambda t: as_vector([0.3 * t**2, 0.2 * t**3, 0]),
+        orientation=lambda t: as_vector([cos(t**2), 0, sin(t**2), 0]),
+    )
+    section = fg.Section(STIFFNESS, SEPARATE)
+    beam = fg.Beam(IntervalMesh(3, 1.0), section, strain_measure="directors", left=pose)
+    body = fg.PointBody(beam.right, mass=2.0, inertia=[0.05, 0.03, 0.04], offset=(0, 0.1, 0.05))
+    assembly, dt = fg.Assembly([beam], bodies=[body]), 0.05
+    stepper = fg.EnergyMomentum(assembly, dt)
+    for _ in range(4):
+        linear, angular = assembly.linear_momentum(), assembly.angular_momentum()
+        before = fg.nodal_values(beam.position)[1][0]
+        stepper.advance()
+        middle = (before + fg.nodal_values(beam.position)[1][0]) / 2
+        moment, force = assembly.reactions()[0]["left"]
+        assert (assembly.linear_momentum() - linear) / dt == pytest.approx(force, abs=1e-11)
+        total = moment + np.cross(middle, force)
+        assert (assembly.angular_momentum() - angular) / dt == pytest.approx(total, abs=1e-11)
 
 
 def test_refusals():

@@ -9,20 +9,20 @@ from firedrake import Constant, Function, TestFunction, dot
 from ufl.classes import Expr
 
 from fdgeom.beams.beam import Beam
-from fdgeom.beams.beam_motion import BodyVelocity
 from fdgeom.beams.ends import held_components
 from fdgeom.beams.fingerprint import beam_parameters, parameters_of_loads, with_kind
 from fdgeom.beams.held_nodes import Hold, held_ends
-from fdgeom.beams.network.copying import FIELDS, BeamCopy, ManySnapshots
-from fdgeom.beams.network.joint_set import JointSet, JointSprings
+from fdgeom.beams.network.copying import BeamCopy, ManySnapshots
+from fdgeom.beams.network.joint_set import JointSet
 from fdgeom.beams.network.joints import Ground, Joint, Place, PointBody, Prismatic
 from fdgeom.beams.network.network import Network
 from fdgeom.beams.network.network_rod import NetworkRod
 from fdgeom.beams.rod.loads import AppliedLoad, BodyLoad, Gravity, Load, check_loads
-from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.beams.rod.rod_motion import FIELDS, RodMotion
+from fdgeom.beams.rod.variation import body_translation, in_body
 from fdgeom.build_message import compiling
 from fdgeom.clock import Time
-from fdgeom.data import Number, Snapshot, key
+from fdgeom.data import Number, key
 from fdgeom.execution import perform
 from fdgeom.forms import shaped_space
 from fdgeom.lie import arrays
@@ -92,11 +92,10 @@ class Assembly(OffTape, RodMotion):
         bodies: Sequence[PointBody] = (),
         loads: BodyLoad | Sequence[BodyLoad] = (),
     ) -> None:
-        self.beams = self.members = _check_beams(beams)
+        self.beams = _check_beams(beams)
         joints = instances("joints", joints, Joint, "a sequence of Joint")
-        bodies = instances("bodies", bodies, PointBody, "a sequence of PointBody")
+        self.bodies = instances("bodies", bodies, PointBody, "a sequence of PointBody")
         common = check_loads(loads)
-        self.bodies, self._common_loads = bodies, common
         if any(map(_is_gravity, common)):
             _warn_of_weight(self.beams)
         for load in common:
@@ -111,31 +110,27 @@ class Assembly(OffTape, RodMotion):
             beam.consistency.synchronised(strain_follows=True)
         position, orientation = self._start()
         self._check_meeting(joints, position)
-        time = Time()
-        made = NetworkRod(network, self.beams, bodies)
-        names = ("position", "orientation")
-        fields = [network.field(v, n) for v, n in zip((position, orientation), names, strict=True)]
-        holds = self._holds()
-        fixed = {number for number, hold in holds if len(hold.components)}
+        rod = NetworkRod(network, self.beams, self.bodies).rod(common, Time())
+        ends, holds, fixed = self._holds()
         rotations = arrays.quaternion.matrix(orientation)
         super().__init__(
-            made.rod(common, time),
-            *fields,
-            inertias=made.inertias,
-            holds=[hold for _, hold in holds],
+            rod,
+            network.field(position, "position"),
+            network.field(orientation, "orientation"),
+            self.beams,
+            ends,
+            holds=holds,
+            common_loads=common,
             condition=(lambda motion: JointSet(motion, network, joints, fixed, rotations))
             if joints
             else None,
         )
-        self.springs = JointSprings(self.joints) if joints else None
         self._body = Function(self.space, name="body velocity")
-        self._body_velocity = BodyVelocity(self.v, self.orientation, self._body)
-        #: Values of the beams' fields when they last agreed with those of the network.
-        self._written = Snapshot([getattr(beam, name) for beam in self.beams for name in FIELDS])
+        self._to_space = Map(values={self.v: body_translation(self.orientation, self._body)})
         self._noted = ManySnapshots(self.remembered())
         # So that a load which has no meaning here is refused now.
         self.rod.external_work(self.configuration, TestFunction(self.space))
-        self._perform([self._from_beams, self._body_velocity.to_space])
+        self._perform([self._from_beams, self._to_space])
         self._written.take()
 
     def __repr__(self) -> str:
@@ -182,29 +177,29 @@ class Assembly(OffTape, RodMotion):
                     "beam.reconstruct(position=..., orientation=...)"
                 )
 
-    def _holds(self) -> list[tuple[int, Hold]]:
-        """Held nodes by number: held ends of the beams, and the nodes of the ground."""
-        network, found = self.network, []
-        self._ends: list[dict[str, Hold]] = []
-        for beam in self.beams:
-            ends = held_ends(beam.ends, partial(self._local_end, beam), "a ")
-            self._ends.append(ends)
-            found += [(network.node(Place(beam, name)), hold) for name, hold in ends.items()]
-        clamped = held_components("ground", "clamped")
-        for number in network.ends[network.ends >= network.starts[-1]]:
-            hold = Hold("the ground", network.local(number), "clamped", clamped)
-            found.append((int(number), hold))
-        return found
+    def _holds(self) -> tuple[list[dict[str, Hold]], list[Hold], set[int]]:
+        """The held ends of each beam, these and the nodes of the ground, and the numbers of all."""
+        network, grounds = (
+            self.network,
+            self.network.ends[self.network.ends >= self.network.starts[-1]],
+        )
+        fixed, clamped = {int(number) for number in grounds}, held_components("ground", "clamped")
 
-    def _local_end(self, beam: Beam, name: str) -> np.ndarray:
-        return self.network.local(self.network.node(Place(beam, name)))
+        def local_end(beam: Beam, name: str) -> np.ndarray:
+            fixed.add(network.node(Place(beam, name)))
+            return network.local(network.node(Place(beam, name)))
+
+        ends = [held_ends(beam.ends, partial(local_end, beam), "a ") for beam in self.beams]
+        holds = [hold for held in ends for hold in held.values()]
+        holds += [Hold("the ground", network.local(n), "clamped", clamped) for n in grounds]
+        return ends, holds, fixed
 
     # --- as a motion ---------------------------------------------------------------------------------
     def branch(self):
-        return None if self.springs is None else self.springs.half_cosines()
+        return None if self.joints is None else self.joints.half_cosines()
 
     def check_branch(self, before):
-        self.springs.check_half_turns(before)
+        self.joints.check_half_turns(before)
 
     def set_time(self, t: float) -> None:
         super().set_time(t)
@@ -228,13 +223,8 @@ class Assembly(OffTape, RodMotion):
         of_beams = {key(f) for beam in self.beams for f in beam.functions().values()}
         found = [op for beam in self.beams for op in _configuration_of(beam, modified)]
         if found or not self._written.holds() or of_beams.intersection(map(key, modified)):
-            found += [self._from_beams, self._body_velocity.to_space]
+            found += [self._from_beams, self._to_space]
         return found
-
-    def synchronised(self):
-        if not self._noted.holds():
-            super().synchronised()
-            self._written.take()
 
     def publish(self):
         """Poses, velocities, momenta and strains of the beams."""
@@ -245,7 +235,8 @@ class Assembly(OffTape, RodMotion):
         alike = [self._momenta, self._strain] if self._alike else []
         others = [beam for beam in self.beams if beam not in self._alike]
         of_others = [op for b in others for op in b.consistency.of_configuration(b.rod)]
-        return [self._body_velocity.to_body, *alike, self._to_beams, *of_others]
+        to_body = Map(values={self._body: in_body(self.orientation, self.v)})
+        return [to_body, *alike, self._to_beams, *of_others]
 
     def agree(self) -> None:
         self._noted.take()
@@ -259,7 +250,7 @@ class Assembly(OffTape, RodMotion):
     @cached_property
     def _momenta(self) -> Map:
         momentum = Function(self.space, name="momentum")
-        return Map(values={momentum: dot(self.rod.inertia.matrix, self._body)})
+        return Map(values={momentum: dot(self.rod.section_inertia.matrix, self._body)})
 
     @cached_property
     def _strain(self) -> Assemble:
@@ -299,9 +290,6 @@ class Assembly(OffTape, RodMotion):
             for k, beam in enumerate(self.beams)
             for name, f in beam.functions().items()
         }
-
-    def remembered(self):
-        return (self._written, *super().remembered())
 
     def pose_copies(self):
         return self._poses
@@ -351,7 +339,7 @@ class Assembly(OffTape, RodMotion):
 
     def output_cells(self) -> np.ndarray | None:
         """Mask of this rank's cells that are drawn: cells of beams, not of joints."""
-        inside = self.in_rods()
+        inside = self.rod.cells.in_rods()
         return inside if isinstance(inside, np.ndarray) else None
 
     # --- numbers ---------------------------------------------------------------------------------------
@@ -373,12 +361,12 @@ class Assembly(OffTape, RodMotion):
         set a configuration or velocity, and after `VariationalIntegrator`, they are those of the
         equations of motion at the present state.
         """
-        return self.exerted(joint, side, self.forces())[3:]
+        return self.forces().exerted(joint, side)[3:]
 
     @not_taped
     def moment(self, joint: Joint, side: str = "second") -> np.ndarray:
         """Moment (3, in space, about the node) of a joint on one of its places; see :meth:`force`."""
-        return self.exerted(joint, side, self.forces())[:3]
+        return self.forces().exerted(joint, side)[:3]
 
     @not_taped
     def joint_forces(self) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -13,9 +13,6 @@ from fdgeom.beams.network.network import Network
 from fdgeom.data import Field, Snapshot
 from fdgeom.operations import ArrayOperation, owned_values
 
-#: Fields that a beam and its piece of the network both have.
-FIELDS = ("position", "orientation", "velocity")
-
 _CODE = """
 #include <string.h>
 struct Block { char *here, *there; const long *rows; long count, bytes; };

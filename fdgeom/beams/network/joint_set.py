@@ -1,7 +1,7 @@
 """All joints of a network: their conditions, their springs and the nodes of their multipliers."""
 
 from collections.abc import Callable, Collection, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 import ufl
@@ -36,7 +36,9 @@ _CONSISTENT = 1e-9
 
 
 class JointSet(Condition):
-    """The joints of a network: Φ(g) = 0 of all of them, with a multiplier at a node of each."""
+    """The joints of a network: Φ(g) = 0 of all of them, with a multiplier at a node of each, and their
+    springs and dampers.
+    """
 
     # `fixed`: the nodes that are held. The field `owner` says which node of a joint, by their
     # numbers, carries the multiplier. `swapped`: joints with their first place at the second end
@@ -63,7 +65,7 @@ class JointSet(Condition):
         self.swapped = network.ends[:, 0] > network.ends[:, 1]
         self.owner_nodes = network.ends[np.arange(len(joints)), owners]
         kinds = sorted({type(joint) for joint in joints}, key=lambda kind: kind.__name__)
-        masks = [np.array([isinstance(j, kind) for j in joints], dtype=float) for kind in kinds]
+        masks = [np.array([type(j) is kind for j in joints], dtype=float) for kind in kinds]
         self.kinds = [
             (kind, self.field(mask, "joints")) for kind, mask in zip(kinds, masks, strict=True)
         ]
@@ -71,6 +73,21 @@ class JointSet(Condition):
         self.owner = self.field(np.array(owners != self.swapped, dtype=float), "owner")
         self._first, self._second = self._triads(rotations)
         self.rotations, self.idle = rotations, self._idle()
+        self._set_springs()
+
+    def _set_springs(self) -> None:
+        joints = self.joints
+        self._hinges = [k for k, j in enumerate(joints) if isinstance(j, Revolute) and j.stiffness]
+        self._start = self._turned() if self._hinges else None
+        stiffness, damping, rest = (
+            np.array([getattr(joint, name) for joint in joints])
+            for name in ("stiffness", "damping", "rest")
+        )
+        # A shift is seen from the first side, an angle about its axis: both change sign.
+        rest = np.where(self.swapped, -1.0, 1.0) * rest
+        self._stiffness, self._damping, self._rest = (
+            self.field(values, "spring") for values in (stiffness, damping, rest)
+        )
 
     # --- fields of the joints ------------------------------------------------------------------------
     def field(self, values: np.ndarray, name: str) -> Function:
@@ -81,7 +98,7 @@ class JointSet(Condition):
 
     def _triads(self, rotations: np.ndarray) -> tuple[Expr | None, Expr | None]:
         """The joints' triads in the sections of the two ends: 3×3, constant in each joint."""
-        if all(isinstance(joint, Spherical) and not joint.stiffness for joint in self.joints):
+        if all(type(joint) is Spherical and not joint.stiffness for joint in self.joints):
             return None, None
         network, found = self._network, []
         for k in range(2):
@@ -98,18 +115,11 @@ class JointSet(Condition):
             used[node, : joint.size] = True
         return np.flatnonzero(~used[self._network.numbering.nodes].ravel())
 
-    def orientations(self) -> np.ndarray:
-        """The quaternions of the two ends of each joint (2, joints, 4), on every rank."""
-        return self._network.numbering.gather(self._motion.configuration[1])[self._network.ends.T]
-
     # --- in a joint ----------------------------------------------------------------------------------
-    def ends(self, configuration: Pose, displacement: Expr | None = None) -> tuple[Side, Side]:
-        """Position (3) and rotation matrix (3×3) of the two ends of a cell, after a small displacement."""
-        a, b = zip(*(self._cells.ends(part) for part in configuration), strict=True)
-        if displacement is not None:
-            first, second = self._cells.ends(displacement)
-            a, b = displaced(a, first), displaced(b, second)
-        return (a[0], quaternion.matrix(a[1])), (b[0], quaternion.matrix(b[1]))
+    def ends(self, configuration: Pose) -> tuple[Side, Side]:
+        """Position (3) and rotation matrix (3×3) of the two ends of a cell."""
+        (x, y), (p, q) = (self._cells.ends(part) for part in configuration)
+        return (x, quaternion.matrix(p)), (y, quaternion.matrix(q))
 
     def at_cell(self, multiplier: Expr) -> Expr:
         """A multiplier's value (m) in the cell of a joint."""
@@ -148,13 +158,13 @@ class JointSet(Condition):
     def slope(self, nu: Expr, w: Expr, g: Pose | None = None) -> Form:
         """ν·B(g)w, over all joints."""
         g = self._configuration(g)
-        slope = rate(lambda s: self.constraints(*self.ends(g, s * w)))
+        slope = rate(lambda s: self.constraints(*self.ends(displaced(g, s * w))))
         return self.sum(ufl.dot(self.at_cell(nu), slope))
 
     def turning(self, nu: Expr, v: Expr, g: Pose | None = None) -> Form:
         """ν·(d²Φ/dt² without the acceleration): of a motion with the constant velocity v."""
         s = ufl.variable(Constant(0.0))
-        moved = self.constraints(*self.ends(self._configuration(g), s * v))
+        moved = self.constraints(*self.ends(displaced(self._configuration(g), s * v)))
         second = expand_derivatives(ufl.diff(ufl.diff(moved, s), s))
         second = replace(second, {s: ufl.as_ufl(0.0)})
         return self.sum(ufl.dot(self.at_cell(nu), second))
@@ -165,6 +175,65 @@ class JointSet(Condition):
 
     def _configuration(self, g: Pose | None) -> Pose:
         return self._motion.configuration if g is None else g
+
+    # --- springs and dampers -----------------------------------------------------------------------
+    def _turned(self) -> np.ndarray:
+        """The relative quaternions of the two ends of each hinge with a spring."""
+        nodes = self._network.ends[self._hinges].T
+        first, second = self._network.numbering.gather(self._motion.configuration[1])[nodes]
+        return arrays.quaternion.product(arrays.quaternion.conjugate(first), second)
+
+    def half_cosines(self) -> np.ndarray | None:
+        """Cosines of half the angles of hinges with a spring, whose sign changes at half a turn."""
+        return None if self._start is None else (self._start * self._turned()).sum(axis=1)
+
+    def check_half_turns(self, before: np.ndarray) -> None:
+        """Raise SolveFailed if an angle has passed half a turn, where the moment would jump."""
+        for k, passed in zip(self._hinges, before * self.half_cosines() < 0, strict=True):
+            if passed:
+                raise SolveFailed(
+                    f"the angle of joints[{k}], {self.joints[k]!r}, passes half a turn (pi), "
+                    "where the moment of its spring would change its sign",
+                    remedy="end the run before, or take a stiffer spring or a joint without one",
+                )
+
+    def potential(self, g: Pose) -> Form:
+        """Energy of the springs."""
+        return self.sum(self._energy(*self.ends(g)))
+
+    def spring_work(self, g: Pose, v: Expr, w: Expr) -> Form:
+        """Virtual work of springs and dampers against the motion."""
+
+        def product(kind: type[Joint]) -> Expr:
+            """Relative velocity along v times that along w, in the free coordinates of a joint."""
+            return ufl.dot(*(self._relative(kind, g, velocity) for velocity in (v, w)))
+
+        work = rate(lambda s: self._energy(*self.ends(displaced(g, s * w))))
+        return self.sum(work + self._damping * self._over("damping", product))
+
+    def _energy(self, a: Side, b: Side) -> Expr:
+        a, b = self.sides(a, b)
+        return self._over(
+            "stiffness", lambda kind: kind.potential(a, b, self._stiffness, self._rest)
+        )
+
+    def _over(self, name: str, term: Callable[[type[Joint]], Expr]) -> Expr:
+        """The sum of a term over the kinds of joints with a spring ("stiffness") or damper."""
+        total = ufl.as_ufl(0.0)
+        for kind, mask in self.kinds:
+            if any(getattr(joint, name) for joint in self.joints if type(joint) is kind):
+                total += mask * term(kind)
+        return total
+
+    def _relative(self, kind: type[Joint], g: Pose, v: Expr) -> Expr:
+        """Rate of a joint's coordinate along a velocity; of a Spherical joint the relative angular
+        velocity, in space.
+        """
+        if not issubclass(kind, Spherical):
+            return rate(lambda s: kind.coordinate(*self.sides(*self.ends(displaced(g, s * v)))))
+        (_, p), (_, q) = self.ends(g)
+        first, second = (halves(part, "v")[0] for part in self._cells.ends(v))
+        return ufl.dot(q, second) - ufl.dot(p, first)
 
     # --- numbers -----------------------------------------------------------------------------------------
     @cached_property
@@ -238,89 +307,6 @@ class JointSet(Condition):
         scaled.diagonalScale(None, weight)
         scaled.transpose()
         return deficiency(gradient.matMult(scaled))
-
-
-class JointSprings:
-    """The springs and dampers of joints."""
-
-    def __init__(self, joints: JointSet) -> None:
-        self._set, self._cells = joints, Cells(joints.space.mesh())
-        self._hinges = [
-            k for k, j in enumerate(joints.joints) if isinstance(j, Revolute) and j.stiffness
-        ]
-        self._start = self._turned() if self._hinges else None
-        sign = np.where(joints.swapped, -1.0, 1.0)
-        stiffness = np.array([joint.stiffness for joint in joints.joints])
-        damping = np.array([joint.damping for joint in joints.joints])
-        # A shift is seen from the first side, an angle about its axis: both change sign.
-        rest = sign * np.array([joint.rest for joint in joints.joints])
-        self._stiffness, self._damping, self._rest = (
-            joints.field(values, "spring") for values in (stiffness, damping, rest)
-        )
-
-    def _turned(self) -> np.ndarray:
-        """The relative quaternions of the two ends of each hinge with a spring."""
-        first, second = self._set.orientations()[:, self._hinges]
-        return arrays.quaternion.product(arrays.quaternion.conjugate(first), second)
-
-    def half_cosines(self) -> np.ndarray | None:
-        """Cosines of half the angles, whose sign changes where an angle passes half a turn."""
-        return None if self._start is None else (self._start * self._turned()).sum(axis=1)
-
-    def check_half_turns(self, before: np.ndarray) -> None:
-        """Raise SolveFailed if an angle has passed half a turn, where the moment would jump."""
-        for k, passed in zip(self._hinges, before * self.half_cosines() < 0, strict=True):
-            if passed:
-                raise SolveFailed(
-                    f"the angle of joints[{k}], {self._set.joints[k]!r}, passes half a turn (pi), "
-                    "where the moment of its spring would change its sign",
-                    remedy="end the run before, or take a stiffer spring or a joint without one",
-                )
-
-    def potential(self, configuration: Pose) -> Form:
-        """Energy of the springs."""
-        return self._set.sum(self._energy(*self._set.ends(configuration)))
-
-    def work(self, configuration: Pose, v: Expr, w: Expr) -> Form:
-        """Virtual work of springs and dampers against the motion."""
-        joints = self._set
-
-        def product(kind: type[Joint]) -> Expr:
-            """Relative velocity along v times that along w, in the free coordinates of a joint."""
-            found = self._turning if kind is Spherical else partial(self._rate, kind)
-            return ufl.dot(found(configuration, v), found(configuration, w))
-
-        work = rate(lambda s: self._energy(*joints.ends(configuration, s * w)))
-        return joints.sum(work + self._damping * self._over("damping", product))
-
-    def _energy(self, a: Side, b: Side) -> Expr:
-        a, b = self._set.sides(a, b)
-        return self._over(
-            "stiffness", lambda kind: kind.potential(a, b, self._stiffness, self._rest)
-        )
-
-    def _over(self, name: str, term: Callable[[type[Joint]], Expr]) -> Expr:
-        """The sum of a term over the kinds of joints with a spring ("stiffness") or damper."""
-        joints, total = self._set.joints, ufl.as_ufl(0.0)
-        for kind, mask in self._set.kinds:
-            if any(getattr(joint, name) for joint in joints if isinstance(joint, kind)):
-                total += mask * term(kind)
-        return total
-
-    def _rate(self, kind: type[Joint], configuration: Pose, v: Expr) -> Expr:
-        """Rate of a joint's coordinate along a velocity."""
-        joints = self._set
-
-        def moved(s: Expr) -> Expr:
-            return kind.coordinate(*joints.sides(*joints.ends(configuration, s * v)))
-
-        return rate(moved)
-
-    def _turning(self, configuration: Pose, v: Expr) -> Expr:
-        """Angular velocity of the second end relative to the first, in space."""
-        (_, p), (_, q) = self._set.ends(configuration)
-        first, second = self._cells.ends(v)
-        return ufl.dot(q, halves(second, "v")[0]) - ufl.dot(p, halves(first, "v")[0])
 
 
 def _owners(ends: np.ndarray, fixed: Collection[int], joints: Sequence[Joint]) -> np.ndarray:

@@ -74,6 +74,8 @@ class Network:
                     free += 1
                 else:
                     pair.append(self.node(place))
+            if pair[0] == pair[1]:
+                raise ValueError(f"joints: {joint!r} joins a node to itself; give another place")
             ends.append(pair)
         return np.array(ends, dtype=int).reshape(-1, 2)
 

@@ -20,7 +20,7 @@ from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.loads import AppliedLoad, BodyLoad, PartOfRod, along_all
 from fdgeom.beams.rod.rod import Rod
-from fdgeom.beams.rod_of_beam import point_density, radius_of
+from fdgeom.beams.rod_of_beam import placed, point_density, radius_of
 from fdgeom.forms import is_real, shaped_space
 from fdgeom.mesh_data import mark_links
 from fdgeom.operations.dependent import dependents_in, sampled, set_by
@@ -42,7 +42,7 @@ class NetworkRod:
         rods = [beam.rod for beam in beams]
         matrix = self._gathered([rod.inertia.matrix for rod in rods], "inertia", cells=False)
         sections = Inertia(matrix, separate=all(rod.inertia.separate for rod in rods))
-        self.inertias = [sections, *self._bodies(bodies)]
+        self._sections, self._inertia = sections, self._with_bodies(sections, bodies)
 
     def rod(self, common: Sequence[BodyLoad], time: Constant) -> Rod:
         """The rod of the network, with the loads of the beams and those common to all."""
@@ -57,7 +57,8 @@ class NetworkRod:
             self.cells,
             stiffness=self._in_cells([rod.stiffness for rod in rods], "stiffness"),
             law=self._law(),
-            inertia=self.inertias[0],
+            inertia=self._inertia,
+            section_inertia=self._sections,
             tangent=self._in_cells([rod.tangent for rod in rods], "tangent"),
             strain=self._beams[0].strain_measure,
             loads=tuple(self._loads(common)),
@@ -125,44 +126,42 @@ class NetworkRod:
         whole = network.field(tensors, name, cells=cells)
         return set_by(BeamCopy(network, (whole, fields, owners), gathers=True))
 
-    def _bodies(self, bodies: Sequence[PointBody]) -> list[Inertia]:
-        """The bodies' inertia per length at their nodes."""
+    def _with_bodies(self, sections: Inertia, bodies: Sequence[PointBody]) -> Inertia:
+        """The inertia of the sections and, per length at their nodes, of bodies."""
         if not bodies:
-            return []
+            return sections
         network = self._network
         values = np.zeros((len(network.numbering.coordinates), 6, 6))
         for body in bodies:
             node = network.node(body.at)
             density = network.numbering.gather(point_density(self.cells, network.local(node)))
             values[node] += body.matrix * density[node]
-        separate = Inertia.is_separate(values)
-        return [Inertia(network.packed(values, "bodies", cells=False), separate=separate)]
+        own, more = sections.matrix, network.packed(values, "bodies", cells=False)
+        total = ufl.as_matrix([[own[i, j] + more[i, j] for j in range(6)] for i in range(6)])
+        return Inertia(total, separate=sections.separate and Inertia.is_separate(values))
 
     def _loads(self, common: Sequence[BodyLoad]) -> Iterator[AppliedLoad]:
-        network, cells = self._network, self.cells
+        network = self._network
         arc = SpatialCoordinate(network.mesh)[0]
-        # Of all that has mass at a node.
-        total = sum((i.matrix for i in self.inertias[1:]), self.inertias[0].matrix)
-        inertia = Inertia(total, separate=all(i.separate for i in self.inertias))
         radii = [beam.section.radius for beam in self._beams]
         same = all(radius is radii[0] or radius == radii[0] for radius in radii)
         radius = radius_of(self._beams[0].section) if same else None
+        starts = np.concatenate([network.offsets[network.owner], np.zeros(len(network.ends))])
+        along = arc - network.field(starts, "starts of the beams", cells=True)
         for load in common:
-            yield AppliedLoad(load, PartOfRod(along_all, arc, inertia, radius))
+            yield AppliedLoad(load, PartOfRod(along_all, along, self._inertia, radius))
         for k, beam in enumerate(self._beams):
             if not beam.loads:
                 continue
             inside = np.concatenate([network.owner == k, np.zeros(len(network.ends), dtype=bool)])
             mask = network.field(inside.astype(float), "beam", cells=True)
 
-            def place(at, beam=beam):
-                if at is None:
-                    return along_all(at)
-                node = network.node(Place(beam, at))
-                return point_density(cells, network.local(node), f"at {at}")
+            def nodes(at, beam=beam):
+                return network.local(network.node(Place(beam, at)))
 
             along = arc - float(network.offsets[k])
-            part = PartOfRod(place, along, inertia, radius_of(beam.section))
+            place, radius = placed(self.cells, nodes), radius_of(beam.section)
+            part = PartOfRod(place, along, self._inertia, radius)
             for load in beam.loads:
                 yield AppliedLoad(load, part, mask, partial(self._translated, load, beam, part.arc))
 

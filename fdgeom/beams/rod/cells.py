@@ -1,7 +1,8 @@
 """Cells of an interval mesh as pieces of rods: end values, length, and the two quadratures."""
 
+import numpy as np
 import ufl
-from firedrake import CellVolume, TestFunction, dx
+from firedrake import CellVolume, Function, TestFunction, dx
 from ufl.algorithms import extract_arguments, extract_coefficients, replace
 from ufl.classes import Expr, Form, Zero
 
@@ -13,15 +14,22 @@ class Cells:
     """Pieces of rods: every cell of an interval mesh, or those of a network that are no joints."""
 
     # Coordinates must increase along each rod as its arc length does.
-    def __init__(self, mesh, *, inside: Expr | None = None) -> None:
+    def __init__(self, mesh, *, inside: Function | None = None) -> None:
         self.mesh = check_interval(mesh)
         #: Length of a piece at rest.
         self.length: Expr = CellVolume(mesh)
         #: 1 in the pieces of rods, 0 elsewhere.
-        self.inside: Expr | None = inside
+        self.inside = inside
         self._scale = ufl.as_ufl(1.0) if inside is None else inside
         self._half = self.length / 2
         self._midpoint, self._vertex = dx(domain=mesh, degree=0), vertex(mesh)
+
+    def in_rods(self) -> np.ndarray | bool:
+        """Mask of the cells that are pieces of rods, in the order of the cell's node map."""
+        if self.inside is None:
+            return True
+        cells = self.inside.function_space().cell_node_map().values[:, 0]
+        return self.inside.dat.data_ro_with_halos[cells] > 0.5
 
     def ends(self, value: Expr) -> tuple[Expr, Expr]:
         """An expression of nodal fields at the two ends of each cell, for use in :meth:`sum`."""

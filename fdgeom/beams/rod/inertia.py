@@ -103,24 +103,24 @@ class NodalInertia:
 
     # The mobility, `inverse`, gives the velocity of a momentum of the free components: M⁻¹ where
     # nothing is held; at a held node the inverse of the block M_ff of the free components, and zero
-    # else, as the momentum M_hf v_f of the held ones is that of the reaction. `separate`: all
-    # inertias are of the form diag(J, m I).
+    # else, as the momentum M_hf v_f of the held ones is that of the reaction. `separate`: the
+    # inertia is of the form diag(J, m I).
     def __init__(self, motion: Motion) -> None:
-        self._cells = motion.cells
-        self.separate = all(inertia.separate for inertia in motion.inertias)
+        self._cells, inertia = motion.rod.cells, motion.rod.inertia
+        self.separate = inertia.separate
         beam = getattr(motion, "beam", None)
-        if beam is not None and beam.end_weight == 0.5 and len(motion.inertias) == 1:
+        if beam is not None and beam.end_weight == 0.5:
             self.matrix, self.inverse = beam.inertia, beam.compliance_of_inertia
             self._length = None
         else:
-            self._sum_up(motion)
+            self._lump(motion, inertia.matrix)
         # diag(J, m I) has no block between what is held and what is free.
         held = None if self.separate else motion.held
         if held is not None or self._length is not None:
             self.inverse = self._mobility(motion, held)
 
-    def _sum_up(self, motion: Motion) -> None:
-        """Sum all inertias at a node, over the length that belongs to it."""
+    def _lump(self, motion: Motion, inertia: Expr) -> None:
+        """Make the inertia a field, over the length that belongs to each node."""
         mesh = motion.mesh
         scalar = motion.position.function_space().ufl_element().sub_elements[0]
         test = TestFunction(FunctionSpace(mesh, scalar))
@@ -130,10 +130,9 @@ class NodalInertia:
         self._length.dat.data_wo_with_halos[...] = np.where(
             rods, there / _values(test * vertex(mesh)), 1.0
         )
-        total = sum((i.matrix for i in motion.inertias), ufl.zero(6, 6))
         matrix = Function(TensorFunctionSpace(mesh, scalar, shape=(6, 6)), name="inertia")
         still = np.where(rods[:, None, None], 0.0, np.eye(6))
-        self.matrix = nodal_mean(total, matrix, self._cells.at_nodes, still)
+        self.matrix = nodal_mean(inertia, matrix, self._cells.at_nodes, still)
 
     def version(self) -> int:
         """A number that changes with the inertia."""

@@ -102,7 +102,7 @@ class MeanStep:
 
     def nodal(self, time: Expr, test: Expr) -> NodalStep:
         """The step as loads see it, with a virtual displacement in space."""
-        middle = _GROUP.turned(self._orientation, _half_turn(self._rotation))
+        middle = _GROUP.turned(self._orientation, half_turn(self._rotation))
         eta, shift = halves(test, "test")
         virtual = join(quaternion.rotate_inverse(middle, eta), shift)
         return NodalStep(
@@ -202,6 +202,6 @@ def mean_cayley(w: Expr) -> Expr:
     return identity + (0.5 * so3.hat(w) + 0.25 * square) / (1 + 0.25 * ufl.dot(w, w))
 
 
-def _half_turn(w: Expr) -> Expr:
+def half_turn(w: Expr) -> Expr:
     """Cayley vector of half the rotation of cay(w): tan(φ/4) from tan(φ/2) = |w|/2."""
     return w / (1 + ufl.sqrt(1 + 0.25 * ufl.dot(w, w)))

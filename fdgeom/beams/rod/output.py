@@ -1,5 +1,7 @@
 """Output of beams and networks of rods: total momenta, and fields by name for drawing."""
 
+from collections.abc import Callable
+
 import numpy as np
 import ufl
 from firedrake import Form, Function
@@ -32,6 +34,17 @@ class RodSystem(System):
 
     def output_orientation(self) -> Function:
         return self.orientation
+
+
+def total_momenta(
+    at_nodes: Callable[[Expr], Form], position: Expr, spin: Expr, linear: Expr
+) -> dict[str, tuple[Form, ...]]:
+    """Linear and angular momentum by component, from those about the nodes per length, in space."""
+    angular = spin + ufl.cross(position, linear)
+    return {
+        "linear_momentum": tuple(at_nodes(linear[k]) for k in range(3)),
+        "angular_momentum": tuple(at_nodes(angular[k]) for k in range(3)),
+    }
 
 
 def shown(pose, strain: Expr, stress: Expr, momentum: Expr, velocity: Expr) -> dict[str, Expr]:

@@ -27,13 +27,15 @@ class Rod:
     # displacements and velocities are (rotation in the body frame, translation in the space frame),
     # vectors of 6. `stiffness`, the strain `reference` (minus e) of the stress-free shape and the
     # Kelvin–Voigt `viscosity` are constant in each cell. `tangent` is e, the strain measure of the
-    # straight unstrained rod: 1 in the axis along it.
+    # straight unstrained rod: 1 in the axis along it. `inertia` is that of bodies at the nodes too,
+    # `section_inertia` without them.
     def __init__(
         self,
         cells: Cells,
         *,
         stiffness: Expr,
         inertia: Inertia,
+        section_inertia: Inertia | None = None,
         tangent: Expr,
         law: SectionLaw = LINEAR,
         strain: str = "simo-reissner",
@@ -44,6 +46,7 @@ class Rod:
         time: Constant | None = None,
     ) -> None:
         self.cells, self.inertia = cells, inertia
+        self.section_inertia = inertia if section_inertia is None else section_inertia
         self.stiffness, self.viscosity, self.law = stiffness, viscosity, law
         self.tangent, self.reference = tangent, reference
         self.loads = tuple(loads)

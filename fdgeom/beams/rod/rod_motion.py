@@ -12,12 +12,13 @@ from ufl.classes import Expr, Form
 from fdgeom.beams.contact.contact import contact_fields
 from fdgeom.beams.forces import Forces, PresentForces
 from fdgeom.beams.held_nodes import HeldNodes, Hold
-from fdgeom.beams.rod.inertia import Inertia
+from fdgeom.beams.rod.loads import BodyLoad
 from fdgeom.beams.rod.numerics import attempts, friction_remedy, rod_numerics
-from fdgeom.beams.rod.output import RodSystem, shown
+from fdgeom.beams.rod.output import RodSystem, shown, total_momenta
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.turns import Turns
 from fdgeom.beams.rod.variation import check_poses, displaced, in_body, rate
+from fdgeom.data import Snapshot
 from fdgeom.execution import VectorAssembly
 from fdgeom.forms import shaped_space, simplify
 from fdgeom.lie.groups import R3xSO3
@@ -27,10 +28,9 @@ from fdgeom.systems.motion.condition import Condition
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.system import named_energies
 from fdgeom.taping import not_taped
-from fdgeom.validation import choice
 
-#: The places of a joint.
-SIDES = ("first", "second")
+#: Fields that a beam and its motion both have; the translation of a beam's velocity is in the body frame.
+FIELDS = ("position", "orientation", "velocity")
 
 
 class RodMotion(RodSystem, Motion):
@@ -41,44 +41,39 @@ class RodMotion(RodSystem, Motion):
     at the nodes, with velocities and virtual displacements (rotation in the body frame, translation
     in the space frame) on R³×SO(3), and increments of the rotation as Cayley vectors.
 
-    For authors: ``cells``, ``check_configuration``, ``check_loads``, ``check_turned``,
-    ``forces``, ``group``, ``holds``, ``in_rods``,
-    ``inertial_work``, ``inertias``, ``joints``, ``kinetic``, ``member_of_nodes``, ``members``, ``network``,
-    ``pose_copies``, ``potential``, ``reactions_of``, ``read_poses``, ``rod``, ``shapes``,
-    ``spring_work``, ``step_forces``, ``turned``, ``write_poses``.
+    For authors: ``check_configuration``, ``forces``, ``group``, ``holds``, ``joints``,
+    ``member_of_nodes``, ``members``, ``network``, ``pose_copies``, ``reactions_of``, ``read_poses``,
+    ``rod``, ``shapes``, ``step_forces``, ``write_poses``.
     """
 
     #: The stiff directions of rods make the rate of the acceleration huge.
     can = frozenset()
     #: In the order of the nodes equations have a narrow band.
     joins_multiplier = True
-    #: The beams that it moves, and the held ends of each.
-    members: tuple = ()
-    _ends: Sequence[dict[str, Hold]] = ()
-    #: Springs and dampers of the joints of a network.
-    springs: Any = None
-    #: Loads on all of them, beside their own.
-    _common_loads: tuple = ()
     is_chain = True
     #: Forms of its small vibrations, made by `fdgeom.statics`.
     pencil_forms: Any = None
 
+    # `members` are the beams that it moves, `ends` the held ends of each, `holds` those and other
+    # held nodes, `common_loads` the loads on all beams beside their own.
     def __init__(
         self,
         rod: Rod,
         position: Function,
         orientation: Function,
+        members: Sequence[Any],
+        ends: Sequence[dict[str, Hold]],
         *,
-        inertias: Sequence[Inertia] | None = None,
-        holds: Sequence[Hold] = (),
+        holds: Sequence[Hold],
+        common_loads: Sequence[BodyLoad] = (),
         condition: "Callable[[RodMotion], Condition] | None" = None,
     ) -> None:
         space = VectorFunctionSpace(rod.cells.mesh, position.function_space().ufl_element()
                                     .sub_elements[0], dim=6)  # fmt: skip
-        self.rod, self.cells = rod, rod.cells
+        self.rod, self.members, self._ends = rod, tuple(members), tuple(ends)
+        self._common_loads = tuple(common_loads)
         self.position, self.orientation = position, orientation
         self.group, self.holds = R3xSO3.by("cay"), tuple(holds)
-        self.inertias = [rod.inertia] if inertias is None else list(inertias)
         super().__init__(
             {"position": position, "orientation": orientation},
             Function(space, name="velocity"),
@@ -88,6 +83,8 @@ class RodMotion(RodSystem, Motion):
         )
         #: The forces of the last step, as the stepper that took it knows them.
         self.step_forces: Forces | None = None
+        #: Values of the beams' fields when they last agreed with those of the motion.
+        self._written = Snapshot([getattr(beam, name) for beam in members for name in FIELDS])
 
     @property
     def joints(self) -> Any:
@@ -97,60 +94,38 @@ class RodMotion(RodSystem, Motion):
     # --- as a motion ---------------------------------------------------------------------------
     def balance(self, configuration: Sequence[Expr], v: Expr, a: Expr, t: Expr, test: Expr) -> Form:
         """Inertial plus internal minus external work, and that of the joints' springs."""
-        form = self.inertial_work(configuration, v, a, test)
-        form += self.rod.internal_work(configuration, test, v)
-        form += Form([]) - self.rod.external_work(configuration, test, v, t)
-        return form + self.spring_work(configuration, v, test)
-
-    def inertial_work(self, configuration, v: Expr, a: Expr, test: Expr) -> Form:
-        """Virtual work of the inertia, lumped at the nodes."""
-        works = (i.work(configuration[1], v, a, test) for i in self.inertias)
-        return self.cells.at_nodes(sum(works, ufl.as_ufl(0.0)))
-
-    def spring_work(self, configuration, v: Expr, test: Expr) -> Form:
-        """Virtual work of the springs and dampers of joints, against the motion."""
-        return Form([]) if self.springs is None else self.springs.work(configuration, v, test)
+        rod = self.rod
+        form = rod.cells.at_nodes(rod.inertia.work(configuration[1], v, a, test))
+        form += rod.internal_work(configuration, test, v)
+        form += Form([]) - rod.external_work(configuration, test, v, t)
+        springs = self.joints
+        return form if springs is None else form + springs.spring_work(configuration, v, test)
 
     def inertia(self, test: Expr, direction: Expr) -> Form:
         """The mass matrix at the present configuration."""
-        products = (i.mass_product(self.orientation, direction, test) for i in self.inertias)
-        return self.cells.at_nodes(sum(products, ufl.as_ufl(0.0)))
+        product = self.rod.inertia.mass_product(self.orientation, direction, test)
+        return self.rod.cells.at_nodes(product)
 
     def rate(self, f: Callable[[Sequence[Expr]], Form], direction: Expr) -> Form:
         """d/ds f(g ∘ s direction) at s = 0."""
         return simplify(rate(lambda s: f(displaced(self.configuration, s * direction))))
 
     # --- energies and momenta ------------------------------------------------------------------
-    def kinetic(self, configuration, v: Expr) -> Form:
-        """½ v·Mv."""
-        densities = (i.kinetic(configuration[1], v) for i in self.inertias)
-        return self.cells.at_nodes(sum(densities, ufl.as_ufl(0.0)))
-
-    def potential(self, configuration) -> Form:
-        """Elastic energy, of the joints' springs too."""
-        elastic = self.rod.potential(configuration)
-        return elastic if self.springs is None else elastic + self.springs.potential(configuration)
-
     def energies(self) -> dict[str, Form]:
         """Kinetic energy, potential energy (elastic, of the joints' springs too), the potential of
         the loads that have one, and the sum.
         """
-        return named_energies(
-            self.kinetic(self.configuration, self.v),
-            self.potential(self.configuration),
-            self.rod.load_potential(self.configuration),
-        )
+        rod, pose = self.rod, self.configuration
+        kinetic = rod.cells.at_nodes(rod.inertia.kinetic(self.orientation, self.v))
+        elastic = rod.potential(pose)
+        if self.joints is not None:
+            elastic += self.joints.potential(pose)
+        return named_energies(kinetic, elastic, rod.load_potential(pose))
 
     def _momentum_forms(self) -> dict[str, tuple[Form, ...]]:
         """Momenta in space: linear, and angular about the origin."""
-        linear = angular = ufl.zero(3)
-        for inertia in self.inertias:
-            spin, push = inertia.momentum(self.orientation, self.v)
-            linear, angular = linear + push, angular + spin + ufl.cross(self.position, push)
-        return {
-            "linear_momentum": tuple(self.cells.at_nodes(linear[k]) for k in range(3)),
-            "angular_momentum": tuple(self.cells.at_nodes(angular[k]) for k in range(3)),
-        }
+        spin, linear = self.rod.inertia.momentum(self.orientation, self.v)
+        return total_momenta(self.rod.cells.at_nodes, self.position, spin, linear)
 
     # --- forces ----------------------------------------------------------------------------------
     @cached_property
@@ -207,22 +182,14 @@ class RodMotion(RodSystem, Motion):
         total = self.comm.allreduce(total)
         return total[:3], total[3:]
 
-    def exerted(self, joint, side: str, forces: Forces) -> np.ndarray:
-        """Moment and force (6, in space) of a joint on its "first" or "second" place."""
-        choice("side", side, SIDES)
-        joints = () if self.joints is None else self.joints.joints
-        index = next((k for k, j in enumerate(joints) if j is joint), None)
-        if index is None:
-            raise ValueError(f"joint must be a joint of this assembly, not {joint!r}")
-        return forces.joints()[index, SIDES.index(side)]
-
     # --- what was set by hand ----------------------------------------------------------------------
     def synchronised(self):
         for beam in self.members:
             beam.consistency.synchronised(strain_follows=True)
+        self._written.take()
 
     def remembered(self):
-        return tuple(beam.consistency.noted for beam in self.members)
+        return (self._written, *(beam.consistency.noted for beam in self.members))
 
     def agree(self) -> None:
         for snapshot in self.remembered():
@@ -259,7 +226,7 @@ class RodMotion(RodSystem, Motion):
         ):
             space = shaped_space(value.ufl_shape, self.mesh, "DG", 0)
             # Over the length of the cell: then it is the value there.
-            found[name] = Function(space, name=name), VectorAssembly(self.cells.values(value))
+            found[name] = Function(space, name=name), VectorAssembly(rod.cells.values(value))
         return found
 
     def output_fields(self) -> dict[str, Expr]:
@@ -267,7 +234,7 @@ class RodMotion(RodSystem, Motion):
         self.refresh_output()
         strain, stress = (self._in_cells[name][0] for name in ("strain", "stress"))
         pose, body = (self.position, self.orientation), in_body(self.orientation, self.v)
-        momentum = ufl.dot(self.rod.inertia.matrix, body)
+        momentum = ufl.dot(self.rod.section_inertia.matrix, body)
         fields = shown(pose, strain, stress, momentum, body)
         return fields | contact_fields(self.rod, pose, self.v)
 
@@ -295,39 +262,16 @@ class RodMotion(RodSystem, Motion):
         self.prepare()
         self._check_finite()
         self.check_configuration()
-        self.check_loads()
         super().check_start()
 
-    def check_loads(self) -> None:
-        """Raise ``ValueError`` for a configuration that a load refuses."""
+    def check_configuration(self) -> None:
+        """Raise ``ValueError`` for poses that methods cannot move, or that a load refuses."""
+        check_poses(self.position, self.orientation, self.rod.cells.in_rods())
+        self.turns.check_state()
         for beam in self.members:
             for load in (*beam.loads, *self._common_loads):
                 load.check_start(beam)
 
-    def check_configuration(self) -> None:
-        """Raise ``ValueError`` for poses that methods cannot move."""
-        check_poses(self.position, self.orientation, self.in_rods())
-        self.turns.check_state()
-
-    def turned(self) -> tuple[np.ndarray, np.ndarray | None]:
-        """Rotations of nodes and of sprung joints, for :meth:`check_turned`."""
-        return self.turns.values(), self.branch()
-
-    def check_turned(self, before: tuple[np.ndarray, np.ndarray | None]) -> None:
-        """Raise SolveFailed if a cell or joint has turned too far from ``before`` (:meth:`turned`)."""
-        turned, branch = before
-        self.turns.check(turned)
-        if branch is not None:
-            self.check_branch(branch)
-
     @cached_property
     def turns(self) -> Turns:
-        return Turns(self.orientation, self.in_rods(), soft=self.rod.softens)
-
-    def in_rods(self) -> np.ndarray | bool:
-        """Mask of the cells that are pieces of rods, in the order of the cell's node map."""
-        inside = self.cells.inside
-        if inside is None:
-            return True
-        cells = inside.function_space().cell_node_map().values[:, 0]
-        return inside.dat.data_ro_with_halos[cells] > 0.5
+        return Turns(self.orientation, self.rod.cells.in_rods(), soft=self.rod.softens)

@@ -46,6 +46,12 @@ def slope(function: Callable[[Expr], Expr], at: Expr) -> Expr:
     return replace(expand_derivatives(ufl.diff(function(y), y)), {y: at})
 
 
+def spin(q: Expr, q_rate: Expr) -> Expr:
+    """The angular velocity (3, body frame) of a unit quaternion that changes by ``q_rate``."""
+    relative = quaternion.product(quaternion.conjugate(q), q_rate)
+    return 2 * ufl.as_vector([relative[1], relative[2], relative[3]])
+
+
 def body_translation(orientation: Expr, displacement: Expr) -> Expr:
     """A displacement whose translation is in the body frame, as one with it in the space frame."""
     rotation, translation = halves(displacement, "displacement")

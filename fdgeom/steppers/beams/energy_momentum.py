@@ -112,7 +112,7 @@ class EnergyMomentum(Stepper):
             system.v,
             unknown.vector,
             dt,
-            all(inertia.separate for inertia in system.inertias),
+            system.rod.inertia.separate,
             (system.held.moved, system.held.v) if system.given_in_time() else None,
         )
         # The time of the forms is that of the middle.
@@ -144,9 +144,9 @@ class EnergyMomentum(Stepper):
 
     def _residual(self, step: MeanStep) -> Form:
         system, unknown, test = self.system, self._unknown, self._unknown.test
-        nodal = sum((step.inertial(i, test) for i in system.inertias), ufl.as_ufl(0.0))
-        nodal -= step.external(system.rod, test)
-        form = system.cells.at_nodes(nodal) + step.internal(system.rod, test)
+        rod = system.rod
+        nodal = step.inertial(rod.inertia, test) - step.external(rod, test)
+        form = rod.cells.at_nodes(nodal) + step.internal(rod, test)
         if system.constraint is not None:
             form += step.joint_work(system.constraint, unknown.multiplier, test)
             form += step.joint_value(system.constraint, unknown.nu)
@@ -209,30 +209,28 @@ class MeanForces(Forces):
         self, motion: RodMotion, increment: Function, dt: Constant, belong: Callable[[], bool]
     ) -> None:
         self.belong, self._dt = belong, dt
-        separate = all(inertia.separate for inertia in motion.inertias)
+        rod, inertia = motion.rod, motion.rod.inertia
         # The step backwards from its end: the method is symmetric, so the means are the same.
-        back = MeanStep(motion.configuration, motion.v, -increment, -dt, separate)
+        back = MeanStep(motion.configuration, motion.v, -increment, -dt, inertia.separate)
         before = back.configuration[1], motion.v - dt * motion.acceleration
         after = motion.orientation, motion.v
         _, shift = halves(increment, "increment")
 
         def change(test: Expr) -> Expr:
             eta, delta = halves(test, "test")
-            work = ufl.as_ufl(0.0)
-            for inertia in motion.inertias:
-                (m0, n0), (m1, n1) = (inertia.momentum(*at) for at in (before, after))
-                work += ufl.dot(m1 - m0, eta) + ufl.dot(n1 - n0, delta)
-                if not inertia.separate:
-                    # About the node, which moves on.
-                    work += 0.5 * ufl.dot(ufl.cross(shift, n0 + n1), eta)
+            (m0, n0), (m1, n1) = (inertia.momentum(*at) for at in (before, after))
+            work = ufl.dot(m1 - m0, eta) + ufl.dot(n1 - n0, delta)
+            if not inertia.separate:
+                # About the node, which moves on.
+                work += 0.5 * ufl.dot(ufl.cross(shift, n0 + n1), eta)
             return work
 
         def joint_work(test: Expr) -> Form:
             return back.joint_work(motion.constraint, motion.multiplier, test)
 
         def balance(test: Expr) -> Form:
-            nodal = (change(test) + back.external(motion.rod, test)) / dt
-            form = motion.cells.at_nodes(nodal) + back.internal(motion.rod, -test / dt)
+            nodal = (change(test) + back.external(rod, test)) / dt
+            form = rod.cells.at_nodes(nodal) + back.internal(rod, -test / dt)
             return form if motion.constraint is None else form + joint_work(test)
 
         super().__init__(motion, balance, joint_work)

@@ -79,9 +79,8 @@ class VariationalIntegrator(Stepper):
     cites = ("MarsdenWest2001", "Demoures2015")
 
     def _form_of(self, system):
-        # A beam; an assembly is such a motion already.
-        has_measures = hasattr(type(system), "in_measure")
-        return system.in_measure(system.strain_measure) if has_measures else system
+        # A beam is a motion in configuration form.
+        return getattr(system, "motion", system)
 
     # --- the solves --------------------------------------------------------------------------------
     def _setup(self) -> None:
@@ -222,7 +221,7 @@ class VariationalIntegrator(Stepper):
         if system.constraint is not None:
             virtual = self._in_space(unknown.test)
             residual += system.constraint.slope(impulse, virtual, g)
-            residual += 0.5 * dt * system.spring_work(g, system.v, virtual)
+            residual += 0.5 * dt * system.constraint.spring_work(g, system.v, virtual)
             residual += condition(u, unknown.nu)
             held, numerics = unknown.prescribed, exact_numerics(changed)
         zero = Function(unknown.function.function_space(), name="zero")
