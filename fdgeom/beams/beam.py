@@ -171,7 +171,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         known = vars(self).get(name, value)
         if known is not value and not name.startswith("_"):
             remedy = "make another beam, or give it Constants or Functions, whose values may change"
-            if isinstance(known, Function):
+            if isinstance(known, Constant | Function):
                 remedy = f"set its values, such as by beam.{name}.assign(...)"
             raise AttributeError(
                 f"Beam.{name} cannot be replaced, since the equations of the beam have been made of it: "

@@ -9,6 +9,7 @@ from firedrake import Function, FunctionSpace, SpatialCoordinate, VectorFunction
 from ufl.core.expr import Expr
 
 from .elasticity import broken_element
+from .matrices import MatrixAlong
 
 #: Of the section's size: how far a drawn outline may lie from its simplified polygon.
 _TOLERANCE = 0.004
@@ -109,12 +110,9 @@ def of_section(section) -> np.ndarray:
     if section.outline is not None:
         return section.outline
     if not section.is_constant:
-        stations = getattr(section.stiffness, "stations", None)
-        return (
-            np.zeros((0, 3))
-            if stations is None
-            else of_section(section.at(float(np.mean(stations))))
-        )
+        if not isinstance(section.stiffness, MatrixAlong):
+            return np.zeros((0, 3))
+        section = section.at(float(np.mean(section.stiffness.stations)))
     stiffness, axis = section.stiffness, section.axis
     across = [k for k in range(3) if k != axis]
     stretch = stiffness[3 + axis, 3 + axis]

@@ -236,3 +236,5 @@ def test_what_the_equations_are_made_of_cannot_be_replaced(name):
         AttributeError, match=f"^Beam.{name} cannot be replaced, since the equations"
     ):
         setattr(beam, name, value)
+    with pytest.raises(AttributeError, match=r"set its values, such as by beam.time.assign\(...\)"):
+        beam.time = 0.5

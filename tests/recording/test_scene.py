@@ -364,6 +364,18 @@ def page_of(folder, shapes, **options):
     return (folder / "scene.html").read_text()
 
 
+def test_a_scene_far_from_the_origin(tmp_path):
+    """It has the shape that it has at the origin, in the single precision of a page."""
+    found = []
+    for place in (0.0, 3e7):
+        shapes = fg.Snapshots()
+        shapes.take(bent(), 0.0)
+        shapes.positions[0] = shapes.positions[0] + (0.0, place, 0.0)
+        _, objects = data_of(page_of(tmp_path, shapes))
+        found.append(objects["rods"]["vertices"] - objects["rods"]["vertices"][0])
+    assert found[1] == pytest.approx(found[0], abs=1e-4)
+
+
 def test_obstacles(tmp_path):
     """A plane that rises and a ball: points on both at each time, in the page and in the file."""
     section = fg.Section.circle(0.05, **MATERIAL)

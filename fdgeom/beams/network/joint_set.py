@@ -63,7 +63,6 @@ class JointSet(Condition):
         self._measure = dx(domain=mesh, degree=0)
         # The first end of a cell has the smaller number.
         self.swapped = network.ends[:, 0] > network.ends[:, 1]
-        self.owner_nodes = network.ends[np.arange(len(joints)), owners]
         kinds = sorted({type(joint) for joint in joints}, key=lambda kind: kind.__name__)
         masks = [np.array([type(j) is kind for j in joints], dtype=float) for kind in kinds]
         self.kinds = [
@@ -72,7 +71,7 @@ class JointSet(Condition):
         self._any = self.field(np.ones(len(joints)), "joints")
         self.owner = self.field(np.array(owners != self.swapped, dtype=float), "owner")
         self._first, self._second = self._triads(rotations)
-        self.rotations, self.idle = rotations, self._idle()
+        self.rotations, self.idle = rotations, self._idle(owners)
         self._set_springs()
 
     def _set_springs(self) -> None:
@@ -109,10 +108,10 @@ class JointSet(Condition):
             found.append(network.packed(values, "triads", cells=True))
         return tuple(found)
 
-    def _idle(self) -> np.ndarray:
+    def _idle(self, owners: np.ndarray) -> np.ndarray:
         used = np.zeros((len(self._network.numbering.coordinates), self.size), dtype=bool)
-        for joint, node in zip(self.joints, self.owner_nodes, strict=True):
-            used[node, : joint.size] = True
+        for joint, ends, owner in zip(self.joints, self._network.ends, owners, strict=True):
+            used[ends[owner], : joint.size] = True
         return np.flatnonzero(~used[self._network.numbering.nodes].ravel())
 
     # --- in a joint ----------------------------------------------------------------------------------

@@ -43,6 +43,9 @@ def picture(
     parts = [(0, positions.shape[1])] if shapes.closed else shapes.parts
     low, high = positions.min(axis=(0, 1)), positions.max(axis=(0, 1))
     extent = float(np.linalg.norm(high - low)) or 1.0
+    # k3d draws in single precision, which has few digits far from the origin.
+    origin = np.where(np.abs(low) > 1e3 * extent, low, 0.0)
+    positions = positions - origin
     outlines = outlines or [np.zeros((0, 3))] * len(parts)
     outlines = [o if len(o) else ellipse(*(_CURVE * extent / 2,) * 2) for o in outlines]
     size = max(float(np.ptp(outline[:, :2], axis=0).max()) for outline in outlines)
@@ -93,7 +96,7 @@ def picture(
         )  # fmt: skip
         shown.append(surface.vertices.reshape(-1, 3))
     if shapes.obstacle_triangles.size:
-        walls = np.array(shapes.obstacles)
+        walls = np.array(shapes.obstacles) - origin
         walls = walls[chosen] if len(walls) > 1 else walls
         plot += k3d.mesh(
             in_time(walls), shapes.obstacle_triangles.astype(np.uint32), color=_FAINT,
