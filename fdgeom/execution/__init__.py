@@ -5,8 +5,8 @@
 - `assembly`: forms assembled in place;
 - `snes`: SNES objects that are held for a whole run; `defaults`: their options and convergence tests, by
   tests of Jacobians;
-- `options`, `petsc_messages`: the user's PETSc options, and PETSc's messages;
-  `compiled_or_petsc`: which of the two performs steps, and solves that PETSc takes over.
+- `options`: the user's PETSc options, which of compiled code and PETSc performs steps, and solves that
+  PETSc takes over; `petsc_messages`: PETSc's messages.
 """
 
 from fdgeom.execution.assembly import FunctionalAssembly, MatrixAssembly, VectorAssembly

@@ -8,7 +8,7 @@ from firedrake import Form, Function, FunctionSpace
 from fdgeom.data import Number, key
 from fdgeom.errors import CannotCompile, SolveFailed
 from fdgeom.execution import Executor
-from fdgeom.execution.compiled_or_petsc import Fallbacks
+from fdgeom.execution.options import Fallbacks
 from fdgeom.operations import Assemble, Operation, Tangents, each_part, linearise, parts
 from fdgeom.operations.dependent import all_constants
 from fdgeom.steppers.host_operations import PrescribeMotion
