@@ -8,7 +8,8 @@ from firedrake import Function
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import structural_rank
 
-from fdgeom.compile.differentiate import Entries, gradient, jacobian, of_one_node, operations
+from fdgeom.compile.differentiate import Entries, jacobian, of_one_node, operations
+from fdgeom.compile.functionals import slopes_of
 from fdgeom.compile.layout import Layout, Part, marked, part_like, parts_of
 from fdgeom.compile.program import ScalarProgram
 from fdgeom.compile.terms import whole_integrals
@@ -232,11 +233,8 @@ def _alike(unknowns: Sequence[Unknown], parts: Sequence[Part], others: Sequence[
 
 def _slopes(p: ScalarProgram, works, inputs: Sequence[int | None]) -> list[int]:
     there = [x for x in inputs if x is not None]
-    total = dict.fromkeys(there, p.zero)
-    for scale, integrand in works:
-        by = gradient(p, integrand, there)
-        total = {x: p.add(total[x], p.mul(scale, by[x])) for x in there}
-    return [p.zero if x is None else total[x] for x in inputs]
+    by = dict(zip(there, slopes_of(p, works, there), strict=True))
+    return [p.zero if x is None else by[x] for x in inputs]
 
 
 def _entries(p: ScalarProgram, outputs, inputs, first) -> Entries:

@@ -66,7 +66,7 @@ class _ChainWriter(Writer):
             "chooses": len(m.guesses) == 2 and m.op.choose != "first",
             "small": m.small, "meets": m.meets, "local": m.local,
         }  # fmt: skip
-        sizes = self._sizes | {"of": of, "of_size": of_size, "starts": len(m.guesses)}
+        sizes = self._sizes | {"of": of, "of_size": of_size}
         attempts = [
             f"{{{start}, {int(a.must_contract)}, {int(a.damped)}, {a.max_it}}}"
             for start, a in m.attempts

@@ -14,7 +14,7 @@
 
 template <int N>
 struct Op {
-  static constexpr int n = N, of = -1, of_size = 1, starts = 1, entries = 4 * N * N;
+  static constexpr int n = N, of = -1, of_size = 1, entries = 4 * N * N;
   static constexpr int chain_unknowns = N, link_entries = 0;
   static constexpr bool restricted = true, transposed = false, affine = false, chooses = false,
                         update = false, small = N < 3, meets = false, local = false;

@@ -17,7 +17,7 @@
 //                           the equations
 //   update                  whether it is one update, which `Report` describes
 //   of, of_size             the field that ConvergenceTest.of is, -1: none; its components
-//   starts, attempts[]      guesses; `Attempt`s
+//   attempts[]              `Attempt`s
 //   chooses                 whether the guess with the smaller residual is first
 // and functions for W cells at once, those of block k and their nodes A and B:
 //   start(k, which)                     writes a guess
