@@ -17,7 +17,7 @@ from fdgeom.adjoint.replay import Lists, Replay
 from fdgeom.adjoint.values import Kept, Vectors, keys
 from fdgeom.clock import Clock
 from fdgeom.errors import CannotCompile
-from fdgeom.execution.compiled_or_petsc import falling_back
+from fdgeom.execution.options import falling_back
 from fdgeom.interrupt import shielded
 from fdgeom.operations import Operation, Solve, Strides, each_part
 

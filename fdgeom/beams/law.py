@@ -14,7 +14,7 @@ from fdgeom.beams.rod.variation import slope
 from fdgeom.forms import shaped_space
 from fdgeom.mean_slope import mean_slope_of
 from fdgeom.messages import Described, format_value, reported_as
-from fdgeom.operations.dependent import sampled
+from fdgeom.operations.interpolate import sampled
 from fdgeom.validation import everywhere
 
 _SHAPES = {"energy": (), "stress": (6,), "tangent": (6, 6)}

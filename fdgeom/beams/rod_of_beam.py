@@ -27,7 +27,8 @@ from fdgeom.lie import se3
 from fdgeom.line import Numbering, end_node
 from fdgeom.messages import format_value
 from fdgeom.operations import Assemble, Map, Operation
-from fdgeom.operations.dependent import Dependent, private, sampled
+from fdgeom.operations.dependent import Dependent, private
+from fdgeom.operations.interpolate import sampled
 from fdgeom.sections.matrices import SectionMatrices
 
 

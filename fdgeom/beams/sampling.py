@@ -30,7 +30,8 @@ from fdgeom.line import bounds, coordinates_of
 from fdgeom.measures import gauss_lobatto
 from fdgeom.messages import format_value, is_function
 from fdgeom.operations import Assemble, Broadcast
-from fdgeom.operations.dependent import Dependent, MadeOnce, made_once, private, sampled, set_by
+from fdgeom.operations.dependent import Dependent, MadeOnce, made_once, private, set_by
+from fdgeom.operations.interpolate import sampled
 from fdgeom.sections.matrices import MatrixAlong, check_positive_definite
 from fdgeom.taping import refuse_recorded
 from fdgeom.validation import evaluated, everywhere, number, place_and_time, real_array

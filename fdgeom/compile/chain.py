@@ -8,7 +8,8 @@ from firedrake import Function
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import structural_rank
 
-from fdgeom.compile.differentiate import Entries, gradient, jacobian, of_one_node, operations
+from fdgeom.compile.differentiate import Entries, jacobian, of_one_node, operations
+from fdgeom.compile.functionals import slopes_of
 from fdgeom.compile.layout import Layout, Part, marked, part_like, parts_of
 from fdgeom.compile.program import ScalarProgram
 from fdgeom.compile.terms import whole_integrals
@@ -75,8 +76,10 @@ class ChainProgram:
     #: Whether the nodes are eliminated from the right to the left: the multiplier of a cell gets an
     #: equation from its right node where the left one is prescribed.
     from_right: bool = False
-    #: Whether chains meet, or are several.
-    tree: bool = False
+    #: Whether chains meet, at links or at the ends of ranks.
+    meets: bool = False
+    #: Whether it has so few unknowns on one chain that scalars are faster than vectors.
+    small: bool = False
     #: Whether the cells of chains couple no nodes, only links do.
     local: bool = False
 
@@ -102,7 +105,8 @@ def lower_chain(lowering, op: Solve) -> ChainProgram:
     if len(unknowns) > _UNKNOWNS:
         raise CannotCompile(f"{op.name} has {len(unknowns)} unknowns a node, more than {_UNKNOWNS}")
     made = ChainProgram(op, test, unknowns, [], [], in_chains=len(unknowns))
-    made.tree = layout.has_links or len(layout.starts) > 1 or layout.comm.size > 1
+    made.meets = layout.has_links or layout.comm.size > 1
+    is_single = not made.meets and len(layout.starts) == 1
     terms = whole_integrals(op.work)
     made.residual, made.tangent, made.affine = _equations(
         made, made.cell, lowering.cell_works(made.cell, terms)
@@ -118,9 +122,11 @@ def lower_chain(lowering, op: Solve) -> ChainProgram:
         couples = any((i < n) != (j < n) for i, j in made.tangent)
         made.local = not couples and not isinstance(op, Update)
     elif _lacks_equations(made):
-        if made.tree:
+        if not is_single:
             raise CannotCompile(f"{op.name}: a prescribed node has no equation for a multiplier")
         made.from_right = True
+    in_cells = not all(u.part.nodal for u in unknowns)
+    made.small = is_single and not made.from_right and len(unknowns) <= (3 if in_cells else 2)
     if isinstance(op, Update):
         if op.linear and not made.affine:
             raise CannotCompile(f"{op.name}: the equations are not linear")
@@ -227,11 +233,8 @@ def _alike(unknowns: Sequence[Unknown], parts: Sequence[Part], others: Sequence[
 
 def _slopes(p: ScalarProgram, works, inputs: Sequence[int | None]) -> list[int]:
     there = [x for x in inputs if x is not None]
-    total = dict.fromkeys(there, p.zero)
-    for scale, integrand in works:
-        by = gradient(p, integrand, there)
-        total = {x: p.add(total[x], p.mul(scale, by[x])) for x in there}
-    return [p.zero if x is None else total[x] for x in inputs]
+    by = dict(zip(there, slopes_of(p, works, there), strict=True))
+    return [p.zero if x is None else by[x] for x in inputs]
 
 
 def _entries(p: ScalarProgram, outputs, inputs, first) -> Entries:

@@ -17,10 +17,8 @@ _OWN = "__attribute__((noinline))"
 def emit_chain(chain: ChainProgram, constants: Constants, layout: Layout) -> Code:
     """The code of a solve along chains; ``constants`` gets those that it reads."""
     code = _ChainWriter(chain, constants).code()
-    if chain.tree:
-        entries = sorted(chain.link_tangent)
-        tree = TreeOfChains(layout, chain.unknowns, chain.in_chains, entries, local=chain.local)
-        code.tree = tree
+    if not chain.small:
+        code.tree = TreeOfChains(layout, chain)
     return code
 
 
@@ -28,7 +26,10 @@ class _ChainWriter(Writer):
     def __init__(self, chain: ChainProgram, constants: Constants) -> None:
         super().__init__(chain.op, constants)
         self._chain = chain
-        self._sizes: dict[str, int] = {"n": len(chain.unknowns), "chain_unknowns": chain.in_chains}
+        self._sizes: dict[str, int] = {
+            "n": len(chain.unknowns), "chain_unknowns": chain.in_chains,
+            "link_entries": len(chain.link_tangent),
+        }  # fmt: skip
 
     def code(self) -> Code:
         """The struct."""
@@ -53,18 +54,19 @@ class _ChainWriter(Writer):
         ]
         self._of_cells("tangent", [*residual, *tangent], "raw *r, raw *J")
         self._of_cells("residual", residual, "raw *r")
-        if m.tree:
+        if m.meets:
             self._of_links()
+        if m.local:
             self._solve_node(pattern)
         of, of_size = self._norm_of()
         flags = {
             "chain": True, "affine": m.affine, "update": isinstance(m.op, Update),
-            "transposed": m.op.source is not None, "from_right": m.from_right,
+            "transposed": m.op.source is not None,
             "restricted": any(u.held or not u.part.nodal for u in m.unknowns),
             "chooses": len(m.guesses) == 2 and m.op.choose != "first",
-            "tree": m.tree, "local": m.local,
+            "small": m.small, "meets": m.meets, "local": m.local,
         }  # fmt: skip
-        sizes = self._sizes | {"of": of, "of_size": of_size, "starts": len(m.guesses)}
+        sizes = self._sizes | {"of": of, "of_size": of_size}
         attempts = [
             f"{{{start}, {int(a.must_contract)}, {int(a.damped)}, {a.max_it}}}"
             for start, a in m.attempts
@@ -167,7 +169,6 @@ class _ChainWriter(Writer):
         ):
             lines = statements(m.link, outputs, self._load)
             self._function(f"void link_{name}", arguments, lines, how)
-        self._sizes["link_entries"] = max(len(tangent), 1)
 
 
 def _listed(values) -> str:

@@ -64,15 +64,6 @@ class CompiledExecutor:
         self.unit.drop_dead(outside)
         self.fields = Fields(self.unit, outside)
 
-    @classmethod
-    def unsupported(cls, operations: Sequence[Operation]) -> str | None:
-        """Why a list of operations is not compiled; None if it is."""
-        try:
-            cls(operations)
-        except CannotCompile as error:
-            return str(error)
-        return None
-
     def load(self) -> None:
         """Copy the values of all Functions that the steps read to the fields of the unit."""
         self.fields.load()

@@ -15,7 +15,7 @@ from fdgeom.errors import CannotCompile
 from fdgeom.forms import has_nodal_values, is_real
 from fdgeom.mesh_data import inside_of, node_name
 from fdgeom.operations import parts
-from fdgeom.operations.dependent import sampled
+from fdgeom.operations.interpolate import sampled
 
 
 @dataclass(frozen=True)

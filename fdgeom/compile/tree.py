@@ -8,7 +8,7 @@ import numpy as np
 from firedrake import Function
 
 from fdgeom.compile.build import Segment, Tree, address, array_of
-from fdgeom.compile.chain import Unknown
+from fdgeom.compile.chain import ChainProgram, Unknown
 from fdgeom.compile.fronts import SmallSystem
 from fdgeom.compile.layout import WIDTH, Layout, aligned, parts_of
 from fdgeom.errors import CannotCompile
@@ -92,15 +92,15 @@ def runs_of(layout: Layout) -> Run:
     )  # fmt: skip
 
 
-def segments_of(layout: Layout) -> Segments:
-    """The segments of the chains of this rank; a free chain consists of two halves."""
+def segments_of(layout: Layout, *, from_right: bool) -> Segments:
+    """The segments of the chains of this rank; a free chain is one (``from_right``) or two halves."""
     runs = runs_of(layout)
     s, e, left, right = runs.first, runs.last, runs.shares_first, runs.shares_last
     length, block = e - s, s // WIDTH
     blocks = (e - 1) // WIDTH + 1 - block
     half = blocks // 2
     middle = (block + half) * WIDTH
-    cut = (~left & ~right & (half > 0)) | (left & right & (blocks >= _LONG))
+    cut = (~left & ~right & (half > 0) & (not from_right)) | (left & right & (blocks >= _LONG))
     forwards = cut | right
     backwards = cut | ~right
     found = []
@@ -143,16 +143,16 @@ def numbers_everywhere(function: Function) -> np.ndarray:
 class TreeOfChains:
     """The segments and the small system of a solve, in ``struct`` for the compiled code."""
 
-    # unknowns: those of a node, first the n of the chains' cells; entries: row and column of each entry
-    # of a link's matrix that is not zero; local: whether the chains' cells couple no nodes. The small
-    # system is the same on all ranks; each adds what its segments and links give.
-    def __init__(
-        self, layout: Layout, unknowns: Sequence[Unknown], n: int,
-        entries: Sequence[tuple[int, int]], *, local: bool = False, whole: bool = False,
-    ) -> None:  # fmt: skip
-        self._made_of = layout, unknowns, n, entries
-        self._layout, self._m, self._n = layout, len(unknowns), n
-        segments = single_nodes(layout) if local else segments_of(layout)
+    # The small system is the same on all ranks; each adds what its segments and links give. whole: its
+    # pivots are chosen among all unknowns.
+    def __init__(self, layout: Layout, chain: ChainProgram, *, whole: bool = False) -> None:
+        self._layout, self._chain = layout, chain
+        unknowns, n = chain.unknowns, chain.in_chains
+        self._m, self._n = len(unknowns), n
+        if chain.local:
+            segments = single_nodes(layout)
+        else:
+            segments = segments_of(layout, from_right=chain.from_right)
         self._segments = segments
         linked = layout.cell_places[len(layout.cells) - len(layout.links) :]
         #: The first places of links, and whether they belong to this rank.
@@ -165,9 +165,8 @@ class TreeOfChains:
         pairs = self._node[np.hstack([pairs, np.stack([own, own + WIDTH])])].T
         pairs = np.concatenate(layout.comm.allgather(pairs))
         system = SmallSystem(self._of, self._given, self._component >= n, pairs, whole=whole)
-        source, rows, columns = self._matrix_entries(
-            of_links, np.array(entries, dtype=int).reshape(-1, 2)
-        )
+        entries = np.array(sorted(chain.link_tangent), dtype=int).reshape(-1, 2)
+        source, rows, columns = self._matrix_entries(of_links, entries)
         there = (rows >= 0) & (columns >= 0)
         there[there] = ~self._given[rows[there]] & ~self._given[columns[there]]
         to = system.address(rows[there], columns[there]).astype(np.int32)
@@ -193,10 +192,10 @@ class TreeOfChains:
 
     @cached_property
     def whole(self) -> "TreeOfChains | None":
-        """The same with pivots among all unknowns of the small system; None if there are too many."""
-        if len(self._of) > _DENSE:
+        """The same with pivots among all unknowns of the small system; None if there are too many or none."""
+        if not 0 < len(self._of) <= _DENSE:
             return None
-        return TreeOfChains(*self._made_of, whole=True)
+        return TreeOfChains(self._layout, self._chain, whole=True)
 
     def _number_nodes(self, segments: Segments) -> None:
         """Number the nodes of the small system on all ranks: ends of segments, and those of links."""

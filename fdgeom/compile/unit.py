@@ -50,8 +50,8 @@ from fdgeom.operations.dependent import constants_behind
 _HEADERS = ("lanes.hpp", "sine.hpp", "fields.hpp", "exchange.hpp", "local.hpp", "step.hpp")
 #: More of them, where a solve couples neighbours.
 _CHAIN_HEADERS = (
-    "convergence.hpp", "blocks.hpp", "fronts.hpp", "chain_unknowns.hpp", "elimination.hpp", "chain.hpp",
-    "small_chain.hpp", "segments.hpp", "tree.hpp", "newton.hpp",
+    "convergence.hpp", "blocks.hpp", "fronts.hpp", "chain_unknowns.hpp", "small_chain.hpp",
+    "segments.hpp", "tree.hpp", "newton.hpp",
 )  # fmt: skip
 _MAP_HEADERS = ("map.hpp",)
 #: The functions of the compiled code: their results and arguments.

@@ -2,11 +2,11 @@
 
 - `petsc`: lists of operations on any mesh; `solve`: solves, in attempts; `stored_steps`: steps whose
   values are stored, and their adjoint steps;
-- `assembly`: forms assembled in place; `pointwise`: assignments at nodes;
-- `snes`: SNES objects that are held for a whole run; `defaults`: their options and convergence tests;
-  `structure`: tests of Jacobians;
-- `options`, `petsc_messages`: the user's PETSc options, and PETSc's messages;
-  `compiled_or_petsc`: which of the two performs steps, and solves that PETSc takes over.
+- `assembly`: forms assembled in place;
+- `snes`: SNES objects that are held for a whole run; `defaults`: their options and convergence tests, by
+  tests of Jacobians;
+- `options`: the user's PETSc options, which of compiled code and PETSc performs steps, and solves that
+  PETSc takes over; `petsc_messages`: PETSc's messages.
 """
 
 from fdgeom.execution.assembly import FunctionalAssembly, MatrixAssembly, VectorAssembly
@@ -15,13 +15,19 @@ from fdgeom.execution.defaults import (
     Numerics,
     banded,
     defaults,
+    is_local,
     plain,
     saddle,
     saddle_defaults,
     saddle_solver,
 )
-from fdgeom.execution.petsc import Executor, LinearForm, Run, own_values, perform
-from fdgeom.execution.pointwise import PointwiseUpdate
+from fdgeom.execution.petsc import (
+    Executor,
+    LinearForm,
+    PointwiseUpdate,
+    Run,
+    own_values,
+    perform,
+)
 from fdgeom.execution.snes import EssentialRows, HeldSNES
 from fdgeom.execution.stored_steps import Trajectory
-from fdgeom.execution.structure import is_local

@@ -2,10 +2,10 @@
 
 - `operation`: the base class, tangents and cotangents, and the adjoint of a list; `HostOperation` for
   operations that a Python method performs; `host`: two kinds of these;
-- `map`: assignments at nodes; `solve`: solves for an unknown; `prescribed`: prescribed degrees of
-  freedom of unknowns; `assemble`: derivatives of functionals; `copy`: copies of degrees of freedom;
-  `interpolate`: interpolants, inverse matrices, and numbers of a Real space as fields;
-  `check`: conditions that fail a step;
+- `map`: assignments at nodes, and conditions that fail a step; `solve`: solves for an unknown;
+  `prescribed`: prescribed degrees of freedom of unknowns; `assemble`: derivatives of functionals;
+  `copy`: copies of degrees of freedom; `interpolate`: interpolants, inverse matrices, and numbers of a
+  Real space as fields;
 - `dependent`: functions that are recomputed when the data that they are made from change;
 - `convergence`: when Newton's method ends;
 - `flow`: parts of a step that compositions scale and merge; `reverse_sweep`: the adjoint of a step,
@@ -15,7 +15,6 @@ These modules know forms and Functions; `execution` performs operations.
 """
 
 from fdgeom.operations.assemble import Assemble
-from fdgeom.operations.check import Check
 from fdgeom.operations.convergence import ConvergenceTest, Reason, Watch
 from fdgeom.operations.copy import Copy
 from fdgeom.operations.flow import (
@@ -28,7 +27,7 @@ from fdgeom.operations.flow import (
 )
 from fdgeom.operations.host import ArrayOperation, Performed, owned_values, up_to_date
 from fdgeom.operations.interpolate import Broadcast, Interpolate, Interpolation, Inverse
-from fdgeom.operations.map import Map
+from fdgeom.operations.map import Check, Map
 from fdgeom.operations.operation import (
     Cotangents,
     HostOperation,
@@ -42,7 +41,6 @@ from fdgeom.operations.operation import (
     reverse,
 )
 from fdgeom.operations.prescribed import (
-    PROBLEM,
     EssentialValues,
     GivenValues,
     dofs_of,
@@ -50,4 +48,4 @@ from fdgeom.operations.prescribed import (
     solve_operations,
 )
 from fdgeom.operations.reverse_sweep import AdjointStep, Strides
-from fdgeom.operations.solve import Attempt, Prescribed, Solve
+from fdgeom.operations.solve import PROBLEM, Attempt, Prescribed, Solve

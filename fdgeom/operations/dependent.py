@@ -12,10 +12,7 @@ from ufl.domain import extract_domains
 
 from fdgeom.data import Snapshot
 from fdgeom.forms import is_real
-from fdgeom.operations.interpolate import Interpolate, Interpolation, Inverse
 from fdgeom.operations.operation import HostOperation, Operation
-from fdgeom.taping import refuse_annotation
-from fdgeom.validation import everywhere
 
 _ATTRIBUTE = "_fdgeom_dependent"
 _PRIVATE = "_fdgeom_private"
@@ -282,46 +279,9 @@ def constants_behind(*things: Form | Expr) -> list[Constant]:
     return [*found, *(constants_behind(*above) if above else ())]
 
 
-def sampled(
-    name: str,
-    expression: Expr,
-    space,
-    *,
-    inverse: bool = False,
-    check: Callable[[np.ndarray], None] | None = None,
-    private: bool = False,
-) -> Function:
-    """A dependent function: an expression, or its inverse matrices (``inverse``), at the nodes."""
-    # check(values) sees the values of this rank and raises ValueError; `collectively` raises it on all
-    # ranks, here and at every refresh.
-    if any(dependent_of(f) is None for f in extract_coefficients(expression)):
-        refuse_annotation(f"{name}, sampled from a Function,")
-    field, found = Function(space, name=name), Interpolation(expression, space)
-
-    def make() -> None:
-        values = found.apply().dat.data_ro
-        if check is not None:
-            everywhere(space.comm, lambda: check(values))
-        field.dat.data_wo[...] = np.linalg.inv(values) if inverse else values
-
-    made = Dependent([field], [expression], make, private=private)
-    made.expression = expression
-    if inverse:
-        made.operations = inverse_of(expression, field)
-    else:
-        made.operations = [Interpolate(expression=expression, target=field, adds=not private)]
-    return field
-
-
 def set_by(operation: HostOperation) -> Function:
     """The one target of a host operation, as a dependent function that follows what the operation reads."""
     (target,) = operation.writes
     made = Dependent([target], operation.reads, operation.run, private=True)
     made.operations = [operation]
     return target
-
-
-def inverse_of(expression: Expr, field: Function) -> list[Operation]:
-    """The operations that set a field to the inverse matrices of an expression."""
-    matrices = Function(field.function_space())
-    return [Interpolate(expression=expression, target=matrices), Inverse(matrices, field)]

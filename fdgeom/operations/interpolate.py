@@ -1,5 +1,6 @@
 """Interpolants of expressions, inverse matrices at nodes, and numbers of a Real space as fields."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,8 +15,11 @@ from ufl.core.expr import Expr
 from fdgeom.compat import interpolates_into
 from fdgeom.forms import is_real
 from fdgeom.operations.copy import Copy, zero_rest
+from fdgeom.operations.dependent import Dependent, dependent_of
 from fdgeom.operations.host import ArrayOperation, OperationOn, owned_values
 from fdgeom.operations.operation import Cotangents, HostOperation, Operation, Tangents, parts
+from fdgeom.taping import refuse_annotation
+from fdgeom.validation import everywhere
 
 
 class Interpolation:
@@ -182,3 +186,40 @@ class Broadcast(ArrayOperation):
             return values
         shape = self._target.dat.data_ro.shape
         return np.reshape(values, shape if is_real(self._target) else shape[1:])
+
+
+def sampled(
+    name: str,
+    expression: Expr,
+    space,
+    *,
+    inverse: bool = False,
+    check: Callable[[np.ndarray], None] | None = None,
+    private: bool = False,
+) -> Function:
+    """A dependent function: an expression, or its inverse matrices (``inverse``), at the nodes."""
+    # check(values) sees the values of this rank and raises ValueError; `collectively` raises it on all
+    # ranks, here and at every refresh.
+    if any(dependent_of(f) is None for f in extract_coefficients(expression)):
+        refuse_annotation(f"{name}, sampled from a Function,")
+    field, found = Function(space, name=name), Interpolation(expression, space)
+
+    def make() -> None:
+        values = found.apply().dat.data_ro
+        if check is not None:
+            everywhere(space.comm, lambda: check(values))
+        field.dat.data_wo[...] = np.linalg.inv(values) if inverse else values
+
+    made = Dependent([field], [expression], make, private=private)
+    made.expression = expression
+    if inverse:
+        made.operations = inverse_of(expression, field)
+    else:
+        made.operations = [Interpolate(expression=expression, target=field, adds=not private)]
+    return field
+
+
+def inverse_of(expression: Expr, field: Function) -> list[Operation]:
+    """The operations that set a field to the inverse matrices of an expression."""
+    matrices = Function(field.function_space())
+    return [Interpolate(expression=expression, target=matrices), Inverse(matrices, field)]

@@ -1,4 +1,4 @@
-"""Assignments of expressions at nodes."""
+"""Assignments of expressions at nodes, and conditions on values there, which fail a step."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -79,3 +79,45 @@ class Map(Operation):
         cotangents.drop(self.values)
         work = sum((ufl.inner(bar, ufl.as_ufl(e)) for e, bar in given), ufl.as_ufl(0.0))
         return [] if isinstance(work, Zero) else gradient(self._timed(), work, cotangents)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Check(Operation):
+    """Fails the step where an expression exceeds a limit at a node or cell.
+
+    Parameters
+    ----------
+    value : UFL expression
+        A scalar expression of Functions with values at the same nodes; with derivatives in space it is
+        evaluated at the midpoints of cells.
+    limit : float
+        The largest value that is allowed; NaN is not.
+    message : str
+        The sentence of the error.
+    sufficient : UFL expression, optional
+        A scalar expression of values at nodes. A cell at both nodes of which it is negative is within
+        the limit, so that compiled code evaluates ``value`` in other cells alone.
+    """
+
+    value: Expr
+    limit: float
+    message: str
+    sufficient: Expr | None = None
+
+    def __post_init__(self) -> None:
+        if self.value.ufl_shape:
+            raise ValueError(f"value must be scalar, not of the shape {self.value.ufl_shape}")
+
+    @property
+    def reads(self) -> list[Function]:
+        return extract_coefficients(self.value)
+
+    @property
+    def writes(self) -> list[Function]:
+        return []
+
+    def jvp(self, tangents):
+        return []
+
+    def vjp(self, cotangents):
+        return []

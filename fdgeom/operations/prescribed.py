@@ -14,9 +14,6 @@ from fdgeom.operations.map import Map
 from fdgeom.operations.operation import HostOperation, Operation
 from fdgeom.operations.solve import Prescribed, Solve
 
-#: The attribute of PETSc's solvers with residual, unknown and essential values, for types in Python.
-PROBLEM = "fdgeom_problem"
-
 
 def dofs_of(bc) -> np.ndarray:
     """The local scalar degrees of freedom of a DirichletBC, numbered in the whole vector space."""

@@ -15,6 +15,9 @@ from fdgeom.operations.copy import Copy, zero_rest
 from fdgeom.operations.operation import Cotangents, Operation, Tangents, Work, parts
 from fdgeom.validation import choice, instance
 
+#: The attribute of PETSc's solvers with residual, unknown and essential values, for types in Python.
+PROBLEM = "fdgeom_problem"
+
 
 @dataclass(frozen=True, eq=False)
 class Prescribed:

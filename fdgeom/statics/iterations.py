@@ -10,15 +10,16 @@ import numpy as np
 
 from fdgeom.beams.contact.contact import contacts_of
 from fdgeom.errors import CannotCompile, SolveFailed
-from fdgeom.execution.compiled_or_petsc import (
+from fdgeom.execution.options import (
     Fallbacks,
     falling_back,
+    list_on_help,
+    merge,
     only_shows,
     wants_compiled,
     warn_of_shown,
     who_asked_for_snes,
 )
-from fdgeom.execution.options import list_on_help, merge
 from fdgeom.operations import Reason
 from fdgeom.statics.newton import DEFAULTS, GroupNewton
 from fdgeom.statics.problem import Condition, EquilibriumProblem

@@ -8,7 +8,7 @@ from functools import partial
 from fdgeom.data import Number
 from fdgeom.errors import SolveFailed
 from fdgeom.execution import Executor
-from fdgeom.execution.compiled_or_petsc import Fallbacks
+from fdgeom.execution.options import Fallbacks
 from fdgeom.systems.motion.nodal_unknown import PrescribeMotion
 
 # So many steps at the most go by before Ctrl-C is heard.

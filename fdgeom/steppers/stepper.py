@@ -17,15 +17,17 @@ from fdgeom.clock import Clock
 from fdgeom.data import Snapshot
 from fdgeom.errors import CannotCompile, SolveFailed, StepFailed
 from fdgeom.execution import Executor, Run, perform
-from fdgeom.execution.compiled_or_petsc import (
+from fdgeom.execution.options import (
     Fallbacks,
+    SolveOptions,
+    check_parameters,
     falling_back,
+    list_on_help,
     only_shows,
     wants_compiled,
     warn_of_shown,
     who_asked_for_snes,
 )
-from fdgeom.execution.options import SolveOptions, check_parameters, list_on_help
 from fdgeom.execution.petsc_messages import COMPILED_STEPS, SNES_STEPS
 from fdgeom.forms import paused_collection
 from fdgeom.interrupt import INT, delayed, shielded

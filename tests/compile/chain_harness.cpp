@@ -7,8 +7,6 @@
 #include "blocks.hpp"
 #include "fronts.hpp"
 #include "chain_unknowns.hpp"
-#include "elimination.hpp"
-#include "chain.hpp"
 #include "small_chain.hpp"
 #include "segments.hpp"
 #include "tree.hpp"
@@ -16,10 +14,10 @@
 
 template <int N>
 struct Op {
-  static constexpr int n = N, of = -1, of_size = 1, starts = 1, entries = 4 * N * N;
+  static constexpr int n = N, of = -1, of_size = 1, entries = 4 * N * N;
+  static constexpr int chain_unknowns = N, link_entries = 0;
   static constexpr bool restricted = true, transposed = false, affine = false, chooses = false,
-                        update = false, from_right = false,
-                        tree = false, local = false;
+                        update = false, small = N < 3, meets = false, local = false;
   static constexpr int tangent_same = 1, tangent_carried = N, residual_same = 1,
                        residual_carried = N;
   static constexpr Attempt attempts[] = {{0, 0, 0, 0}};
@@ -80,7 +78,8 @@ template <int N>
 int work(const Run& X, const Test& t, Fields F, Outs G, double* second, int what,
          long* iterations) {
   typedef Op<N> O;
-  std::conditional_t<SmallChain<O>::suits, SmallChain<O>, Chain<O>> p(X, F, G);
+  typedef std::conditional_t<O::small, SmallChain<O>, TreeSolve<O>> Solver;
+  Solver p(X, F, G);
   p.start(0);
   if (what)
     return what == 2 ? newton_damped(p, t, *iterations) : newton_whole(p, t, false, *iterations);
@@ -88,7 +87,7 @@ int work(const Run& X, const Test& t, Fields F, Outs G, double* second, int what
   update(p);
   // Another right-hand side with the same factors.
   double* const fields[] = {F[0], second, F[2], F[3]};
-  std::conditional_t<SmallChain<O>::suits, SmallChain<O>, Chain<O>> q(X, fields, G + 1);
+  Solver q(X, fields, G + 1);
   q.start(0);
   q.evaluate();
   q.apply();

@@ -21,6 +21,7 @@ WIDTH, EPSILON = 8, np.finfo(float).eps
 
 
 Run, Limits = declared("Run", "fields.hpp"), declared("Test", "convergence.hpp")
+Segment, Tree = declared("Segment", "segments.hpp"), declared("Tree", "segments.hpp")
 
 
 def aligned(shape):
@@ -101,6 +102,7 @@ class Problem:
             for many in (self.nodes, self.nodes - 1)
         ]
         mask, constants = in_lanes(np.ones((self.nodes, 1))), np.array(self.bend)
+        tree, _kept = self._halves()
         ins = [
             in_lanes(x)
             for x in (self.J, self.right[0], 1 - self.free.reshape(self.nodes, -1), self.start)
@@ -110,6 +112,7 @@ class Problem:
         C, number = (ctypes.c_void_p * 1)(constants.ctypes.data), ctypes.c_long(0)
         X = Run(
             C=ctypes.addressof(C), nodes=self.nodes, blocks=-(-self.nodes // WIDTH),
+            chain_blocks=-(-self.nodes // WIDTH), tree=ctypes.addressof(tree),
             node_counts=counts[0].ctypes.data, counts=counts[1].ctypes.data, mask=mask.ctypes.data,
         )  # fmt: skip
         found = library.harness(
@@ -118,6 +121,26 @@ class Problem:
         )  # fmt: skip
         vectors = [u.transpose(0, 2, 1).reshape(-1, self.n)[: self.nodes].reshape(-1) for u in outs]
         return found, number.value, vectors
+
+    def _halves(self):
+        """The two halves of the chain, which end at its middle node, and the memory of them."""
+        cells = self.nodes - 1
+        blocks = -(-cells // WIDTH)
+        half = blocks // 2
+        middle, kept = half * WIDTH, [in_lanes(np.ones((self.nodes, 1))), np.zeros(2)]
+        kept[0].reshape(-1)[middle] = 0.0
+        both = [
+            Segment(first=half, last=blocks, target=middle, begin=cells, start=-1,
+                    count=cells - middle, other=-1, back=1, closes=not half),
+            Segment(first=0, last=half, target=middle, begin=0, start=-1, count=middle, other=0,
+                    back=0, closes=1),
+        ]  # fmt: skip
+        many, segments = 1 + (half > 0), (Segment * 2)(*both)
+        tree = Tree(
+            segments=ctypes.addressof(segments), count=many, alone=many, bordered=many,
+            inner=kept[0].ctypes.data, small=kept[1].ctypes.data,
+        )  # fmt: skip
+        return tree, [*kept, segments]
 
 
 def dominant(n, nodes, seed=1):

@@ -122,7 +122,7 @@ def test_compiled_steps_read_tolerances_from_the_command_line(body, command_line
 def test_an_option_that_shows_iterations_says_that_steps_are_not_compiled(
     body, command_line, option, monkeypatch
 ):
-    monkeypatch.setattr("fdgeom.execution.compiled_or_petsc._warned", set())
+    monkeypatch.setattr("fdgeom.execution.options._warned", set())
     command_line(**{f"way_{option}": ":/dev/null"})
     words = r"option '{}' asks for PETSc SNES, which takes longer than compiled code"
     with pytest.warns(UserWarning, match=words.format(f"way_{option}")) as said:  # noqa: PT031

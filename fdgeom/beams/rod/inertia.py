@@ -13,7 +13,8 @@ from fdgeom.beams.sampling import nodal_mean
 from fdgeom.lie import halves, join, quaternion, se3, so3
 from fdgeom.measures import vertex
 from fdgeom.operations import Interpolation
-from fdgeom.operations.dependent import Dependent, dependents_in, inverse_of
+from fdgeom.operations.dependent import Dependent, dependents_in
+from fdgeom.operations.interpolate import inverse_of
 from fdgeom.systems.motion.motion import Motion
 
 

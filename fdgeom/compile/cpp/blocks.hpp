@@ -31,12 +31,6 @@ FDGEOM_INLINE raw blend(raw a, raw b, int c) {
   return __builtin_shuffle(a, b, q);
 }
 
-FDGEOM_INLINE raw unit_row(int k) {
-  raw e = {};
-  e[k] = 1.0;
-  return e;
-}
-
 template <int N>
 struct Block {
   static constexpr int n = N;

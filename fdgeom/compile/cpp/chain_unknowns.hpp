@@ -1,4 +1,4 @@
-// Unknowns and residual of a solve along one chain. Included after fields.hpp.
+// Unknowns and residual of a solve along chains. Included after exchange.hpp.
 //
 // A block of the equations belongs to a node: its unknowns, then those of the cell after it. For a
 // solve along a chain emit.py writes a struct `Op` with `chain` = true and these constants:
@@ -9,13 +9,15 @@
 //                           solved for (of the same size, in the same component); -1: solved for
 //                           everywhere
 //   source[n]               the field with the right-hand side in a transposed solve; -1: none
-//   tree                    whether the chains meet, or are several: tree.hpp
+//   chain_unknowns          the first of the n, which the cells of chains couple; the others are those
+//                           of links alone
+//   small                   whether scalars solve the equations of one chain: small_chain.hpp
+//   meets                   whether chains meet, at links or at the ends of ranks
 //   restricted, transposed, affine   whether `held` or `in_cell` is used; `source`; one update solves
 //                           the equations
 //   update                  whether it is one update, which `Report` describes
-//   from_right              whether the nodes are eliminated from the right to the left
 //   of, of_size             the field that ConvergenceTest.of is, -1: none; its components
-//   starts, attempts[]      guesses; `Attempt`s
+//   attempts[]              `Attempt`s
 //   chooses                 whether the guess with the smaller residual is first
 // and functions for W cells at once, those of block k and their nodes A and B:
 //   start(k, which)                     writes a guess
@@ -42,14 +44,13 @@ struct ChainUnknowns {
   const Run& X;
   Fields F;
   Outs G;
-  const long cells, node_blocks;
+  const long node_blocks;
   raw* rhs = nullptr;  // residuals of the last `evaluate`, [block][unknown]
   raw tangent_once[Op::tangent_same], residual_once[Op::residual_same];
   double residual = 0.0, step = 0.0, size = 0.0;  // norms of residual, update and unknown
   bool counts = false;                             // whether negative eigenvalues are counted
 
-  ChainUnknowns(const Run& x, Fields f, Outs g)
-      : X(x), F(f), G(g), cells(x.nodes - 1), node_blocks(Op::tree ? x.blocks : cells / W + 1) {
+  ChainUnknowns(const Run& x, Fields f, Outs g) : X(x), F(f), G(g), node_blocks(x.blocks) {
     Op::tangent_once(X, F, G, 0, tangent_once);
     Op::residual_once(X, F, G, 0, residual_once);
   }
@@ -93,31 +94,44 @@ struct ChainUnknowns {
     return at(G[u.field], k, u.component, u.size);
   }
 
-  // The residual alone.
-  __attribute__((noinline)) void evaluate() {
-    raw r[2 * n], last[n] = {}, b[Op::residual_carried], sum = {};
+  // The cells of a block of chains that belong to this rank.
+  FDGEOM_INLINE lane_mask cells_of(long k) const {
+#ifdef FDGEOM_RANKS
+    return *(const raw*)(X.own_cells + k * W) > 0.5;
+#else
+    return first_lanes(X.counts[k]);
+#endif
+  }
+  // The residuals of the nodes of chains become `rhs`; returns the squares of those at nodes where
+  // `inner` is 1, null: everywhere.
+  FDGEOM_INLINE raw residuals(const double* inner) {
+    constexpr int m = Op::chain_unknowns;
+    raw r[2 * m], last[m] = {}, b[Op::residual_carried], sum = {};
     raw a[Op::residual_carried], after[Op::residual_carried];
-    Op::residual_node(X, F, G, 0, residual_once, a);
-    for (long k = 0; k < node_blocks; ++k) {
+    bool begins = true;
+    for (long k = 0; k < X.chain_blocks; ++k) {
       const long here = X.counts[k];
+      const lane_mask cell = cells_of(k);
       if (here > 0) {
+        if (begins) Op::residual_node(X, F, G, k, residual_once, a);
         Op::residual_node(X, F, G, k + 1, residual_once, after);
         for (int i = 0; i < Op::residual_carried; ++i) b[i] = shifted_left(a[i], after[i]);
         Op::residual_cell(X, F, G, k, residual_once, a, b, r);
         for (int i = 0; i < Op::residual_carried; ++i) a[i] = after[i];
       }
-      const lane_mask cell = first_lanes(here);
-      for (int i = 0; i < n; ++i) {
+      begins = here == 0;
+      for (int i = 0; i < m; ++i) {
         r[i] = choose(cell, r[i], raw{});
-        r[n + i] = choose(cell, r[n + i], raw{});
-        raw both = r[i] + shifted_right(last[i], r[n + i]);
+        r[m + i] = choose(cell, r[m + i], raw{});
+        raw both = r[i] + shifted_right(last[i], r[m + i]);
         if (Op::held[i] >= 0) both *= free_at(k, i);
-        rhs[k * n + i] = both;
+        rhs[k * m + i] = both;
+        if (inner) both *= *(const raw*)(inner + k * W);
         sum += both * both;
-        last[i] = r[n + i];
+        last[i] = r[m + i];
       }
     }
-    residual = std::sqrt(total(sum));
+    return sum;
   }
 
   // Subtracts an update d of block k, and adds to the squares of the norms.
@@ -125,7 +139,7 @@ struct ChainUnknowns {
     for (int i = 0; i < n; ++i) {
       raw& u = value(k, i);
       u -= d[i];
-      moved += Op::tree ? d[i] * d[i] * there(k, i) : d[i] * d[i];
+      moved += d[i] * d[i] * there(k, i);
       const raw q = u * there(k, i);
       sizes += q * q;
     }
@@ -172,20 +186,6 @@ struct ChainUnknowns {
           sum += q * q;
         }
     return root(sum);
-  }
-
-  // The node with the largest residual of the last `evaluate`.
-  long worst() const {
-    long found = 0;
-    double most = -1.0;
-    for (long j = 0; j <= cells; ++j)
-      for (int i = 0; i < n; ++i)
-        if (const double r = std::fabs(rhs[j / W * n + i][j % W]); !(r <= most)) {
-          found = j;
-          most = r;
-          if (std::isnan(r)) return j;
-        }
-    return found;
   }
 
   // Unknowns that a line search begins with, and may move from: u = saved - λ d.

@@ -36,7 +36,7 @@ typedef double *const *Outs;
 struct Place { double *p; long stride; };  // the field of a step: p + step * stride
 struct Keep { int out; double *p; long stride, size; };  // a copy past the caches of what a call writes
 struct Test;      // convergence.hpp
-struct Tree;      // tree.hpp
+struct Tree;      // segments.hpp
 struct Exchange;  // exchange.hpp
 struct Tolerances { double rtol, atol, stol; long max_it, more; };
 struct Report {
@@ -60,7 +60,7 @@ struct Call {
   Tolerances tolerances;
   const Test *test;      // of a solve along a chain
   int old, inertia;      // of an update: take the factors of the last one; count negative eigenvalues
-  const Tree *tree;      // of one along chains that meet
+  const Tree *tree;      // its segments; null: one in scalars
   // On a general mesh: the places of the call, and the maps from cells to nodes.
   long blocks, cells;
   const int64_t *counts;  // null on chains
@@ -97,7 +97,7 @@ struct Run {
 struct Nothing {
   static constexpr bool at_nodes = false, gathers = false, in_cells = false, links = false, sums = false;
   static constexpr bool checks = false, skips = false, solves = false, affine = false, chord = false, held = false;
-  static constexpr bool chain = false, tree = false;
+  static constexpr bool chain = false;
 };
 
 constexpr int inverse_size = 64;

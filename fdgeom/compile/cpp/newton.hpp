@@ -1,4 +1,4 @@
-// Newton's method along chains, and the attempts of a solve. Included after chain.hpp,
+// Newton's method along chains, and the attempts of a solve. Included after
 // small_chain.hpp and tree.hpp.
 
 namespace {
@@ -159,8 +159,7 @@ int newton_damped(Problem& p, Test t, long& iterations) {
 // has the node with the largest residual of the last attempt, and the norm of the residual.
 template <class Op>
 int attempted(const Run& X, const Call& call, Fields F, Outs G, long& iterations, Report& report) {
-  using Alone = std::conditional_t<SmallChain<Op>::suits, SmallChain<Op>, Chain<Op>>;
-  std::conditional_t<Op::tree, TreeSolve<Op>, Alone> p(X, F, G);
+  std::conditional_t<Op::small, SmallChain<Op>, TreeSolve<Op>> p(X, F, G);
   if constexpr (Op::affine) {
     p.start(0);
     p.counts = call.inertia;

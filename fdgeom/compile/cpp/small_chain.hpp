@@ -1,5 +1,5 @@
 // Block tridiagonal LU of the equations along one chain for up to three unknowns a node, in scalars.
-// Included after chain_unknowns.hpp and blocks.hpp; the interface is that of Chain.
+// Included after chain_unknowns.hpp and blocks.hpp; the interface is that of TreeSolve.
 //
 // The halves are eliminated towards the middle node in turns: two recurrences whose latencies
 // overlap. With unknowns in cells all nodes are eliminated from the left, each with the cell after
@@ -10,7 +10,7 @@ namespace {
 template <class Op>
 struct SmallChain : ChainUnknowns<Op> {
   using Base = ChainUnknowns<Op>;
-  using Base::cells, Base::F, Base::free_at, Base::G, Base::is_free, Base::n, Base::node_blocks;
+  using Base::F, Base::free_at, Base::G, Base::is_free, Base::n, Base::node_blocks;
   using Base::residual, Base::rhs, Base::tangent_once, Base::X;
   static constexpr int numbers = 3 * n * n + n, V = (numbers + W - 1) / W;
   static constexpr bool one_sided = [] {
@@ -18,8 +18,6 @@ struct SmallChain : ChainUnknowns<Op> {
     for (int i = 0; i < n; ++i) found = found || Op::in_cell[i];
     return found;
   }();
-  // Three unknowns are faster in vectors.
-  static constexpr bool suits = !Op::from_right && (n <= 2 || (n == 3 && one_sided));
   typedef double Matrix[n][n], Wide[n][n + 1];
   // Of a node: its block D; L, which couples the next node to be eliminated with it; U = [U r],
   // which couples it with that node, and its right-hand side. The elimination makes D⁻¹ of D, and
@@ -29,12 +27,12 @@ struct SmallChain : ChainUnknowns<Op> {
     Wide U;
     double unused[V * W - numbers];
   };
-  const long M;  // the node that is eliminated last
+  const long cells, M;  // the node that is eliminated last
   raw* memory;   // [node][V]
   raw* found;    // [block][unknown]: the solution
 
   SmallChain(const Run& x, Fields f, Outs g)
-      : Base(x, f, g), M(one_sided ? cells : cells / (2 * W) * W) {
+      : Base(x, f, g), cells(x.nodes - 1), M(one_sided ? cells : cells / (2 * W) * W) {
     static thread_local std::vector<raw> kept;
     const long in_blocks = node_blocks * n, in_nodes = node_blocks * W * V;
     if (long(kept.size()) < in_nodes + 2 * in_blocks) kept.resize(in_nodes + 2 * in_blocks);
@@ -120,6 +118,9 @@ struct SmallChain : ChainUnknowns<Op> {
     }
     return good && std::isfinite(X[0][n]);
   }
+  // The residual alone.
+  __attribute__((noinline)) void evaluate() { residual = std::sqrt(total(Base::residuals(nullptr))); }
+
   // Calls f(j, values of its half) for all nodes but M, from the ends.
   template <class Values, class Call>
   FDGEOM_INLINE void from_ends(Values& left, Values& right, Call f) {
@@ -257,6 +258,20 @@ struct SmallChain : ChainUnknowns<Op> {
     for (long j = 0; j <= cells; ++j)
       found += negative_of_inverse<n>([&](int i) { return is_free(j, i); },
                                       [&](int i, int c) { return node(j).D[i][c]; });
+    return found;
+  }
+
+  // The node with the largest residual of the last `evaluate`.
+  long worst() const {
+    long found = 0;
+    double most = -1.0;
+    for (long j = 0; j <= cells; ++j)
+      for (int i = 0; i < n; ++i)
+        if (const double r = std::fabs(rhs[j / W * n + i][j % W]); !(r <= most)) {
+          found = j;
+          most = r;
+          if (std::isnan(r)) return j;
+        }
     return found;
   }
 };

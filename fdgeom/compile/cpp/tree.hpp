@@ -1,4 +1,4 @@
-// Solves along chains that meet: their segments, and the small system of the nodes between them.
+// Solves along chains: their segments, and where they meet the small system of the nodes between them.
 // Included after segments.hpp.
 
 namespace {
@@ -7,14 +7,13 @@ template <class Op>
 struct TreeSolve : SegmentSolve<Op> {
   using Base = ChainUnknowns<Op>;
   using Parts = SegmentSolve<Op>;
-  using Base::F, Base::G, Base::residual, Base::rhs, Base::tangent_once, Base::residual_once,
-      Base::X;
+  using Base::F, Base::G, Base::residual, Base::rhs, Base::tangent_once, Base::X;
   using B = typename Parts::B;
-  using Parts::elements_of_segments, Parts::factors, Parts::found, Parts::hold, Parts::in_border;
-  using Parts::in_element, Parts::in_factors, Parts::in_X, Parts::is_free, Parts::link_blocks;
-  using Parts::link_r, Parts::less, Parts::m, Parts::more, Parts::n, Parts::nodes, Parts::small;
+  using Parts::border, Parts::elements, Parts::elements_of_segments, Parts::factors, Parts::found;
+  using Parts::hold, Parts::in_border, Parts::in_element, Parts::in_factors, Parts::in_X;
+  using Parts::is_free, Parts::less, Parts::link_blocks, Parts::link_r, Parts::m, Parts::more;
+  using Parts::n, Parts::nodes, Parts::R, Parts::small, Parts::solved, Parts::T, Parts::V;
   using Parts::x;
-  using Parts::R, Parts::V, Parts::T, Parts::cells_of, Parts::border, Parts::elements;
   using typename Parts::Row, typename Parts::WideRow;
 
   int in_fronts = 0;  // negative eigenvalues of the small system
@@ -24,12 +23,12 @@ struct TreeSolve : SegmentSolve<Op> {
   // The middle nodes of those of two segments that close a chain, and the solution there.
   bool close(long s, int many, raw& sum) {
     bool good = true;
-    long last[2] = {-1, -1}, before[2] = {-1, -1};
+    long which[4], count = 0;  // segments whose targets are solved for
     for (long a = s; a < s + many; ++a) {
       const Segment& q = T.segments[a];
       if (!q.closes) continue;
-      last[a - s] = a;
-      before[a - s] = q.other;
+      if (q.other >= 0) which[count++] = q.other;
+      which[count++] = a;
       Row D[n] = {};
       WideRow U[n] = {};
       for (int i = 0; i < n; ++i) {
@@ -52,8 +51,7 @@ struct TreeSolve : SegmentSolve<Op> {
         for (int v = 0; v < R; ++v) f[i * R + v] = D[i][v];
       }
     }
-    substitute_two(before[0], before[1]);
-    substitute_two(last[0], last[1]);
+    for (long i = 0; i < count; i += 2) substitute_two(which[i], i + 1 < count ? which[i + 1] : -1);
     return good;
   }
   // The same by the factors of the last `linearise`.
@@ -83,7 +81,7 @@ struct TreeSolve : SegmentSolve<Op> {
     bool begins = true;
     for (long k = 0; k < X.chain_blocks; ++k) {
       const long here = X.counts[k];
-      const lane_mask cell = cells_of(k);
+      const lane_mask cell = Base::cells_of(k);
       if (here > 0) {
         if (begins) Op::tangent_node(X, F, G, k, tangent_once, a);
         Op::tangent_node(X, F, G, k + 1, tangent_once, after);
@@ -190,11 +188,17 @@ struct TreeSolve : SegmentSolve<Op> {
       const int many = s + 1 < (plain ? T.bordered : T.count) ? 2 : 1;
       const Segment* const q = T.segments + s;
       good = (plain ? this->template segments<V>(q, many, sum)
-                    : this->template segments<V + R>(q, many, sum)) &&
+                    : this->template segments<Op::meets ? V + R : V>(q, many, sum)) &&
              good;
       if (s < T.alone) good = close(s, many, sum) && good;
       s += many;
     }
+    if constexpr (Op::meets) return factorise(total(sum), good);
+    residual = std::sqrt(total(sum));
+    return good && std::isfinite(residual);
+  }
+  // The same of the small system.
+  bool factorise(double sum, bool good) {
     raw* const linked = (raw*)(elements + elements_of_segments());
     for (long k = 0; k < link_blocks; ++k)
       Op::link_tangent(X, F, G, X.chain_blocks + 2 * k, link_r + k * 2 * m,
@@ -208,7 +212,7 @@ struct TreeSolve : SegmentSolve<Op> {
     for (long i = 0; i < T.entries; ++i) matrix[T.to[i]] += elements[T.from[i]];
     // Behind the right-hand sides lie the squares and the number of ranks with a singular block.
     double* const others = small + T.size;
-    others[0] = total(sum);
+    others[0] = sum;
     others[1] = !good;
     sum_over_ranks(X, matrix, others + 2 - matrix);
     measure(others[0]);
@@ -220,36 +224,17 @@ struct TreeSolve : SegmentSolve<Op> {
 
   // The residual alone.
   __attribute__((noinline)) void evaluate() {
-    raw r[2 * n], last[n] = {}, b[Op::residual_carried], sum = {};
-    raw a[Op::residual_carried], after[Op::residual_carried];
-    bool begins = true;
-    for (long k = 0; k < X.chain_blocks; ++k) {
-      const long here = X.counts[k];
-      const lane_mask cell = cells_of(k);
-      if (here > 0) {
-        if (begins) Op::residual_node(X, F, G, k, residual_once, a);
-        Op::residual_node(X, F, G, k + 1, residual_once, after);
-        for (int i = 0; i < Op::residual_carried; ++i) b[i] = shifted_left(a[i], after[i]);
-        Op::residual_cell(X, F, G, k, residual_once, a, b, r);
-        for (int i = 0; i < Op::residual_carried; ++i) a[i] = after[i];
-      }
-      begins = here == 0;
-      const raw inner = *(const raw*)(T.inner + k * W);
-      for (int i = 0; i < n; ++i) {
-        r[i] = choose(cell, r[i], raw{});
-        r[n + i] = choose(cell, r[n + i], raw{});
-        const raw both = r[i] + shifted_right(last[i], r[n + i]);
-        rhs[k * n + i] = both;
-        const raw counted = Op::held[i] < 0 ? both * inner : both * inner * Base::free_at(k, i);
-        sum += counted * counted;
-        last[i] = r[n + i];
-      }
-    }
+    raw sum = Base::residuals(T.inner);
     for (long s = 0; s < T.alone; ++s)
       if (const Segment& q = T.segments[s]; q.closes)
         for (int i = 0; i < n; ++i)
           if (const double x = rhs[q.target / W * n + i][q.target % W]; is_free(q.target, i))
             sum[0] += x * x;
+    residual = std::sqrt(total(sum));
+    if constexpr (Op::meets) evaluate_small(total(sum));
+  }
+  // The same of the small system.
+  void evaluate_small(double sum) {
     for (long k = 0; k < link_blocks; ++k)
       Op::link_residual(X, F, G, X.chain_blocks + 2 * k, link_r + k * 2 * m);
     std::memset(small, 0, T.size * sizeof(double));
@@ -257,11 +242,20 @@ struct TreeSolve : SegmentSolve<Op> {
     for (long q = 0; q < T.chain_places; ++q)
       small[T.of_chains[2 * q]] += from[T.of_chains[2 * q + 1]];
     add_links();
-    small[T.size] = total(sum);
+    small[T.size] = sum;
     sum_over_ranks(X, small, T.size + 1);
     measure(small[T.size]);
   }
 
+  // The residuals of block k, node by node.
+  FDGEOM_INLINE void right_sides(long k, raw (*t)[R]) const {
+    for (int v = 0; v < R; ++v) {
+      raw C[W];
+      for (int i = 0; i < W; ++i) C[i] = v * W + i < n ? rhs[k * n + v * W + i] : raw{};
+      transpose(C);
+      for (int l = 0; l < W; ++l) t[l][v] = C[l];
+    }
+  }
   // The right-hand sides in X become those of the last `evaluate`, by the factors of the last
   // `linearise`.
   __attribute__((noinline)) void apply() {
@@ -269,14 +263,13 @@ struct TreeSolve : SegmentSolve<Op> {
     for (long s = 0; s < T.count; ++s) {
       const Segment& q = T.segments[s];
       const long d = q.back ? -1 : 1;
-      raw y[R] = {}, least[R] = {};
+      raw t[W][R], y[R] = {}, least[R] = {};
       const raw* before = nullptr;
       for (long j = 0, node = q.begin; j < q.count; ++j, node += d) {
-        raw z[R] = {};
-        for (int i = 0; i < n; ++i) z[i / W][i % W] = rhs[node / W * n + i][node % W];
-        this->solve_node(node, before, z, y);
+        if (j == 0 || node % W == (q.back ? W - 1 : 0)) right_sides(node / W, t);
+        this->solve_node(node, before, t[node % W], y);
         before = factors + node * in_factors;
-        if (q.bordered) {
+        if (Op::meets && q.bordered) {
           Row rows[n];
           raw C[n * R];
           std::memcpy(rows, border + node * in_border + n * R, sizeof(rows));
@@ -294,6 +287,7 @@ struct TreeSolve : SegmentSolve<Op> {
       }
       if (q.closes) close_again(s);
     }
+    if constexpr (!Op::meets) return;
     std::memset(less, 0, T.size * sizeof(double));
     add_segments(1, less);
     sum_over_ranks(X, less, T.size);
@@ -302,19 +296,36 @@ struct TreeSolve : SegmentSolve<Op> {
   // Gives the solution for the right-hand sides in X block by block.
   template <class Take>
   FDGEOM_INLINE void solution(Take take) {
-    solve_small();
-    for (long s = T.alone; s < T.count; s += 2) substitute_two(s, s + 1 < T.count ? s + 1 : -1);
-    for (long k = 0; k < X.blocks; ++k) take(k, found + k * m);
+    if constexpr (Op::meets) {
+      solve_small();
+      for (long s = T.alone; s < T.count; s += 2) substitute_two(s, s + 1 < T.count ? s + 1 : -1);
+    }
+    for (long k = 0; k < X.blocks; ++k) {
+      if (!Op::local && k < X.chain_blocks) inner_solution(k);
+      take(k, found + k * m);
+    }
   }
   void solve_small() {
     std::memcpy(x, small, T.size * sizeof(double));
     solve_fronts(*T.fronts, x);
     double* const to = (double*)found;
-    for (long q = 0; q < T.places; ++q) {
-      to[T.at[2 * q + 1]] = x[T.at[2 * q]];
+    for (long q = 0; q < T.places; ++q) to[T.at[2 * q + 1]] = x[T.at[2 * q]];
+  }
+  // The solution at the nodes of a block that segments have eliminated.
+  FDGEOM_INLINE void inner_solution(long k) {
+    const lane_mask inner = *(const raw*)(T.inner + k * W) > 0.5;
+    for (int v = 0; v < R; ++v) {
+      raw C[W];
+      for (int l = 0; l < W; ++l) C[l] = solved[(k * W + l) * R + v];
+      transpose(C);
+#pragma GCC unroll 8
+      for (int c = 0; c < W && v * W + c < n; ++c) {
+        raw& to = found[k * m + v * W + c];
+        to = choose(inner, C[c], to);
+      }
     }
   }
-  // The nodes of two segments, side by side; -1: none.
+  // The solution at the nodes of two segments, side by side; -1: none.
   __attribute__((noinline)) void substitute_two(long first, long second) {
     const long which[2] = {first, second};
     raw t[2][R], from[2][R];
@@ -328,14 +339,13 @@ struct TreeSolve : SegmentSolve<Op> {
       for (int v = 0; v < R; ++v) t[i][v] = from[i][v] = raw{};
       for (int c = 0; c < n; ++c) {
         t[i][c / W][c % W] = found[q.target / W * m + c][q.target % W];
-        if (q.bordered) from[i][c / W][c % W] = found[q.start / W * m + c][q.start % W];
+        if (Op::meets && q.bordered) from[i][c / W][c % W] = found[q.start / W * m + c][q.start % W];
       }
     }
-    const auto one = [&](int i) {
-      const bool edge = T.segments[which[i]].bordered;
-      Parts::substitute(nodes + node[i] * in_X, t[i],
-                        edge ? border + node[i] * in_border : nullptr, from[i]);
-      for (int c = 0; c < n; ++c) found[node[i] / W * m + c][node[i] % W] = t[i][c / W][c % W];
+    const auto one = [&](int i) __attribute__((always_inline)) {
+      const bool edge = Op::meets && T.segments[which[i]].bordered;
+      Parts::substitute(nodes + node[i] * in_X, t[i], edge ? border + node[i] * in_border : nullptr, from[i]);
+      for (int v = 0; v < R; ++v) solved[node[i] * R + v] = t[i][v];
       node[i] += d[i];
       --left[i];
     };
@@ -343,8 +353,9 @@ struct TreeSolve : SegmentSolve<Op> {
       one(0);
       one(1);
     }
-    for (int i = 0; i < 2; ++i)
-      while (left[i] > 0) one(i);
+    // Numbers known to the compiler keep the solutions in registers.
+    while (left[0] > 0) one(0);
+    while (left[1] > 0) one(1);
   }
 
   // The number of negative eigenvalues of a symmetric matrix: those of the diagonal blocks.

@@ -14,7 +14,7 @@ from ufl.core.expr import Expr
 from fdgeom.data import fields
 from fdgeom.errors import CannotCompile, NoCompiler, SolveFailed
 from fdgeom.execution import HeldSNES, Run, banded, defaults, perform, saddle_defaults
-from fdgeom.execution.compiled_or_petsc import Fallbacks
+from fdgeom.execution.options import Fallbacks
 from fdgeom.forms import is_affine, simplify
 from fdgeom.operations import ConvergenceTest, Map, Operation, parts, solve_operations
 from fdgeom.operations.dependent import read_in

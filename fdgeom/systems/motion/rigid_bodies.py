@@ -21,7 +21,7 @@ from fdgeom.forms import (
 from fdgeom.lie import halves, join, quaternion
 from fdgeom.lie.groups import SO3, Group, R3xSO3
 from fdgeom.messages import is_function, reported_as
-from fdgeom.operations.dependent import sampled
+from fdgeom.operations.interpolate import sampled
 from fdgeom.systems.constrained.projection import Projection
 from fdgeom.systems.motion.condition import stated
 from fdgeom.systems.motion.motion import Motion
