@@ -71,12 +71,12 @@ class CompiledSweep:
             # The cotangents of tangents are the cotangents, and those of values are the rates.
             self._cotangents.insert(0, Places(both, [dots[f] for f in both], bars))
 
-    def begin(self, steps: int, memory: int, moving: Sequence[Function]) -> Self:
-        """Store the state and make a store for the next steps, of so many bytes or more if needed."""
+    def begin(self, steps: int, memory: int, moving: Sequence[Function] = ()) -> Self:
+        """Make a store for the next steps, of so many bytes or more if needed, and save ``moving``."""
         if self._sums is not None:
             self._sums.assign(0.0)
         self.trajectory.begin(steps, memory)
-        #: The values of all functions that steps change and read again, before the steps.
+        #: The values of ``moving`` before the steps.
         self.before = Kept(moving)
         return self
 

@@ -416,7 +416,7 @@ class StepReplay(Replay):
             sweep = self._sweep(self._seeds, reached, tangents=True)
         except CannotCompile:
             return None
-        return sweep.begin(steps, memory, self._moving)
+        return sweep.begin(steps, memory)
 
     def _run_tangents(self, steps: int, sweep: CompiledSweep, tangents: Vectors) -> None:
         """Run compiled steps with their tangents."""

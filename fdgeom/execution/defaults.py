@@ -1,4 +1,6 @@
-"""Default PETSc options and convergence tests for each kind of equations, which tests of Jacobians tell."""
+"""Default PETSc options and convergence tests for each kind of equations; tests of Jacobians find the
+kind.
+"""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -4,8 +4,8 @@
   operations that a Python method performs; `host`: two kinds of these;
 - `map`: assignments at nodes, and conditions that fail a step; `solve`: solves for an unknown;
   `prescribed`: prescribed degrees of freedom of unknowns; `assemble`: derivatives of functionals;
-  `copy`: copies of degrees of freedom; `interpolate`: interpolants, inverse matrices, and numbers of a
-  Real space as fields;
+  `copy`: copies of degrees of freedom; `interpolate`: interpolants, inverse matrices, numbers of a Real
+  space as fields, and data of users sampled at nodes;
 - `dependent`: functions that are recomputed when the data that they are made from change;
 - `convergence`: when Newton's method ends;
 - `flow`: parts of a step that compositions scale and merge; `reverse_sweep`: the adjoint of a step,

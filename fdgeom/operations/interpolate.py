@@ -1,4 +1,6 @@
-"""Interpolants of expressions, inverse matrices at nodes, and numbers of a Real space as fields."""
+"""Interpolants of expressions, inverse matrices at nodes, numbers of a Real space as fields, and data
+of users sampled at nodes.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -198,7 +200,7 @@ def sampled(
     private: bool = False,
 ) -> Function:
     """A dependent function: an expression, or its inverse matrices (``inverse``), at the nodes."""
-    # check(values) sees the values of this rank and raises ValueError; `collectively` raises it on all
+    # check(values) sees the values of this rank and raises ValueError; `everywhere` raises it on all
     # ranks, here and at every refresh.
     if any(dependent_of(f) is None for f in extract_coefficients(expression)):
         refuse_annotation(f"{name}, sampled from a Function,")

@@ -25,8 +25,8 @@ _VIEWS = ({"elev": 0, "azim": 0}, {"elev": 0, "azim": -90}, {"elev": 90, "azim":
 def space_axes(ax, points, units: str | Mapping[str, str] | None = None) -> None:
     """Give 3-D axes one scale for all of ``points``, names and ticks.
 
-    Points in one plane are seen along its normal. No label lies on another, for any layout, size
-    and view.
+    Points in one plane are seen along its normal. Labels are placed anew for each size and view, so
+    that they do not lie on one another.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def space_axes(ax, points, units: str | Mapping[str, str] | None = None) -> None
 def _place_labels(ax, renderer):
     """Place ticks and names before Matplotlib draws; returns where it is to draw."""
     place = ax.get_position(original=True)
-    square = 72 * min(place.size * ax.figure.get_size_inches())
+    square = 72 * min(place.size * ax.figure.bbox.size / ax.figure.dpi)
     for k in range(3):
         _place_label(ax, k, square)
     return place

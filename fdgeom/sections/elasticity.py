@@ -191,7 +191,10 @@ def change_of(regions: Regions, parameter, tag, element) -> tuple[np.ndarray, np
         elasticity[nodes] = matrix_of(moved).imag / STEP
         density[nodes] = np.imag(moved.density) / STEP
     if not found:
-        raise ValueError(f"parameter: no material there has {parameter!r}")
+        raise ValueError(
+            f"parameter: no material there has {parameter!r}, or its formulas are a user's own; take "
+            "finite differences of those"
+        )
     own = space.dof_dset.size
     return elasticity[:own], density[:own]
 

@@ -417,7 +417,8 @@ class Stepper(OffTape, Method, Restart, NotCopied):
         """Steps, solves, Newton and Krylov iterations since the stepper was made.
 
         Steps through PETSc SNES are counted as well: all steps of a stepper that is not compiled,
-        otherwise those of :attr:`fallbacks`.
+        otherwise those of :attr:`fallbacks`. Steps of gradients count, but not what a reverse sweep
+        repeats from checkpoints.
 
         A local solve counts once for all nodes, with the iterations of the node that took most
         (which may depend a little on the number of nodes solved at a time).

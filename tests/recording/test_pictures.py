@@ -170,10 +170,14 @@ def test_shapes_beside_other_axes(name, tmp_path):
     pyplot.close(figure)
 
 
-def test_neighbours_do_not_cover_one_another():
+@pytest.mark.parametrize("of_figures", [False, True])
+def test_neighbours_do_not_cover_one_another(of_figures):
     """Every label of two pictures in space, side by side, can be seen: there is ink in its box."""
     figure = pyplot.figure(figsize=(8, 3.5), layout="constrained")
-    both = [figure.add_subplot(1, 2, k, projection="3d") for k in (1, 2)]
+    if of_figures:
+        both = [part.add_subplot(projection="3d") for part in figure.subfigures(1, 2)]
+    else:
+        both = [figure.add_subplot(1, 2, k, projection="3d") for k in (1, 2)]
     for ax in both:
         space_axes(ax, [[-0.6, -0.6, -0.8], [0.6, 0.6, 0.2]], units="SI")
     figure.canvas.draw()

@@ -162,6 +162,17 @@ def test_no_projection():
         system.project()
 
 
+def test_a_failed_projection_leaves_the_state():
+    """Also where the momentum is held: it would be zero there after a projection."""
+    system = chain(4)
+    system.q.dat.data_wo[...] = 0.0
+    system.p.dat.data_wo[...] = 1.0
+    with pytest.raises(ValueError, match="project: no consistent state was found"):
+        system.project()
+    assert np.all(system.q.dat.data_ro == 0.0)
+    assert np.all(system.p.dat.data_ro == 1.0)
+
+
 def test_start_that_is_not_finite():
     system = spherical_pendulum()
     system.p.dat.data_wo[0, 1] = np.nan

@@ -136,3 +136,11 @@ def test_accelerations_fulfil_the_equations(motion):
         (dofs,) = motion.held.dofs
         a = motion.acceleration.dat.data_ro.reshape(-1)
         assert np.array_equal(a[dofs], motion.held.a.dat.data_ro.reshape(-1)[dofs])
+
+
+def test_a_motion_without_a_displacement_is_refused():
+    space = VectorFunctionSpace(UnitIntervalMesh(2), "CG", 1, dim=2)
+    rest = {"balance": None, "rate": None}
+    Still = type("Still", (fg.Motion,), rest)
+    with pytest.raises(TypeError, match=r"^Still must define moved\(\), or name its group"):
+        Still({"q": Function(space)}, Function(space))

@@ -56,7 +56,7 @@ class Jets:
         return result
 
     def of_velocities(self, name: str, expression, others: Mapping | None = None) -> sp.Expr:
-        """The same, of an expression without accelerations."""
+        """As :meth:`plain`, of an expression without accelerations."""
         plain = self.plain(name, expression, others)
         if plain.has(*self.a, *self.j):
             raise ValueError(f"{name} must not contain accelerations")

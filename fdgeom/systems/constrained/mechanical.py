@@ -9,6 +9,7 @@ from firedrake import Function
 from ufl.classes import Expr, Form
 
 from fdgeom.compat import given_value
+from fdgeom.data import Snapshot
 from fdgeom.operations import EssentialValues, dofs_of
 from fdgeom.operations.dependent import Sources
 from fdgeom.systems.boundary_conditions import conditions, described
@@ -82,10 +83,11 @@ class MechanicalSystem(System):
                 Projection(self.constraint, function, residual, self.fixed)
                 for function, residual in moves
             ]
-        for e in self.fixed:
-            e.old.dat.data_with_halos.reshape(-1)[e.dofs] = 0.0
-        for projection in self._held["projections"]:
-            projection.apply()
+        with Snapshot([function for function, _ in moves]).kept():
+            for e in self.fixed:
+                e.old.dat.data_with_halos.reshape(-1)[e.dofs] = 0.0
+            for projection in self._held["projections"]:
+                projection.apply()
 
     @abstractmethod
     def velocity(self) -> Expr:

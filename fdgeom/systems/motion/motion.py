@@ -100,6 +100,8 @@ class Motion(System):
         self.algorithmic = Function(self.space, name="algorithmic acceleration")
         self.time = Time() if time is None else time
         self._displacements: dict[Function, list[PointwiseUpdate]] = {}
+        if self.group is None and type(self).moved is Motion.moved:
+            raise TypeError(f"{type(self).__name__} must define moved(), or name its group")
         self.constraint = None if condition is None else condition(self)
         self.multiplier = None if condition is None else self.constraint.multiplier
         self.held = None if held is None else held(self)

@@ -10,6 +10,7 @@ from firedrake import Constant, Function, dx
 from ufl.algorithms import replace
 from ufl.classes import Expr, Form
 
+from fdgeom.data import Snapshot
 from fdgeom.forms import (
     check_arguments,
     checked_form,
@@ -228,10 +229,11 @@ class RigidBodies(Motion):
         if "projection" not in self._held:
             self._held["projection"] = self._make_projection()
         increment, to_place, to_velocity = self._held["projection"]
-        increment.assign(0.0)
-        to_place.apply()
-        self.displace(increment)
-        to_velocity.apply()
+        with Snapshot([*self.configuration, self.v]).kept():
+            increment.assign(0.0)
+            to_place.apply()
+            self.displace(increment)
+            to_velocity.apply()
 
     def _make_projection(self) -> tuple[Function, Projection, Projection]:
         """M d = B(g)ᵀμ with Φ(g r(d)) = 0, then M(w - v) = B(g)ᵀμ with B(g)w = 0."""
