@@ -224,7 +224,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         """
         for dependent in self._dependents:
             dependent.refresh()
-        return self.consistency.for_bracket(modified or ())
+        return self.consistency.for_bracket(modified[0] if modified else frozenset())
 
     def synchronised(self):
         self.consistency.synchronised()

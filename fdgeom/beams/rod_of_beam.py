@@ -127,11 +127,10 @@ class BeamMotion(RodMotion):
 
     def synchronise(self, modified=None):
         """Velocity and configuration from what was set last of the beam."""
-        modified = modified or ()
-        found = self.beam.consistency.for_configuration(self.rod, modified, alone=True)
-        of_beam = {id(f) for f in self.beam.functions().values()}
-        # Another motion of the beam may have moved it.
-        if found or not self._written.holds() or of_beam.intersection(map(id, modified)):
+        written, of_beam = modified or (frozenset(), frozenset())
+        found = self.beam.consistency.for_configuration(self.rod, of_beam, alone=True)
+        # Another motion may have moved the beam, whose fields agree with one another then.
+        if found or written or of_beam or not self._written.holds():
             return [*found, self._to_space]
         return found
 

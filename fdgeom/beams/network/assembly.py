@@ -1,7 +1,7 @@
 """Several beams, joined to one another and to the ground."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from functools import cached_property, partial
 
 import numpy as np
@@ -22,7 +22,7 @@ from fdgeom.beams.rod.rod_motion import FIELDS, RodMotion
 from fdgeom.beams.rod.variation import body_translation, in_body
 from fdgeom.build_message import compiling
 from fdgeom.clock import Time
-from fdgeom.data import Number, key
+from fdgeom.data import Number
 from fdgeom.execution import perform
 from fdgeom.forms import shaped_space
 from fdgeom.lie import arrays
@@ -217,12 +217,13 @@ class Assembly(OffTape, RodMotion):
     # --- the fields of the beams -------------------------------------------------------------------
     def synchronise(self, modified=None):
         """Configuration and velocity from what was set last of each beam."""
-        modified = modified or ()
-        if not modified and self._noted.holds():
+        modified = modified or [frozenset()] * (1 + len(self.beams))
+        given = any(modified)
+        if not given and self._noted.holds():
             return []
-        of_beams = {key(f) for beam in self.beams for f in beam.functions().values()}
-        found = [op for beam in self.beams for op in _configuration_of(beam, modified)]
-        if found or not self._written.holds() or of_beams.intersection(map(key, modified)):
+        both = zip(self.beams, modified[1:], strict=True)
+        found = [op for beam, names in both for op in _configuration_of(beam, names)]
+        if found or given or not self._written.holds():
             found += [self._from_beams, self._to_space]
         return found
 
@@ -385,7 +386,7 @@ class Assembly(OffTape, RodMotion):
         return self.constraint_defect()
 
 
-def _configuration_of(beam: Beam, modified: Sequence[Function] = ()) -> list[Operation]:
+def _configuration_of(beam: Beam, modified: Set[int] = frozenset()) -> list[Operation]:
     """The operations that update configuration and velocity of one of the beams."""
     return beam.consistency.for_configuration(beam.rod, modified, alone=False)
 
