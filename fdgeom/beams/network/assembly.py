@@ -179,20 +179,19 @@ class Assembly(OffTape, RodMotion):
 
     def _holds(self) -> tuple[list[dict[str, Hold]], list[Hold], set[int]]:
         """The held ends of each beam, these and the nodes of the ground, and the numbers of all."""
-        network, grounds = (
-            self.network,
-            self.network.ends[self.network.ends >= self.network.starts[-1]],
-        )
-        fixed, clamped = {int(number) for number in grounds}, held_components("ground", "clamped")
+        network = self.network
 
         def local_end(beam: Beam, name: str) -> np.ndarray:
-            fixed.add(network.node(Place(beam, name)))
             return network.local(network.node(Place(beam, name)))
 
         ends = [held_ends(beam.ends, partial(local_end, beam), "a ") for beam in self.beams]
+        grounds = network.ends[network.ends >= network.starts[-1]].tolist()
+        clamped = held_components("ground", "clamped")
         holds = [hold for held in ends for hold in held.values()]
         holds += [Hold("the ground", network.local(n), "clamped", clamped) for n in grounds]
-        return ends, holds, fixed
+        both = zip(self.beams, ends, strict=True)
+        fixed = {network.node(Place(beam, name)) for beam, held in both for name in held}
+        return ends, holds, fixed.union(grounds)
 
     # --- as a motion ---------------------------------------------------------------------------------
     def branch(self):
