@@ -122,8 +122,7 @@ class BeamMotion(RodMotion):
         fields, holds = (beam.position, beam.orientation), tuple(ends.values())
         super().__init__(rod, *fields, (beam,), (ends,), holds=holds)
         self.beam = beam
-        for copy, _ in self._written.pairs:
-            copy[...] = np.nan  # the velocity has not been read yet
+        self._written.forget()  # the velocity has not been read yet
 
     def synchronise(self, modified=None):
         """Velocity and configuration from what was set last of the beam."""
