@@ -68,7 +68,8 @@ class ReplayBlock(Block):
                 if variable is None or variable is known_variable(f):
                     continue
                 if known.values is not None:
-                    variable.keep(known.values)
+                    # What set a part has saved the whole with it.
+                    variable.keep(known.values, instead=True)
                 tape = get_working_tape()
                 tape.add_to_checkpointable_state(variable, variable.last_use)
                 variable.last_use = tape.latest_timestep

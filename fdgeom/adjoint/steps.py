@@ -102,7 +102,7 @@ class StepReplay(Replay):
         changed = [snapshot.changed_keys() for snapshot in snapshots]
         given = [set(s.keys()) & more for s, more in zip(snapshots, touched, strict=True)]
         found = [now | more for now, more in zip(changed, given, strict=True)]
-        of_system = system.synchronise(self._with_keys(set().union(*found[:own])))
+        of_system = system.synchronise(found[:own])
         written = keys(f for op in of_system for f in op.writes)
         start = stepper.start(written.union(*found[own:]))
         clock = stepper.clock

@@ -35,9 +35,9 @@ class StateVariable(BlockVariable):
         self.floating_type = True
         output.block_variable = self
 
-    def keep(self, values: Kept) -> None:
-        """Save the values of the variable, unless it has a Function already."""
-        if self._made is None:
+    def keep(self, values: Kept, *, instead: bool = False) -> None:
+        """Save the values of the variable, ``instead`` of those of a Function that it has already."""
+        if self._made is None or instead:
             self._kept = values
 
     @property

@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     from fdgeom.beams.section import Section
 
 
+# What a beam makes once, of all that its constructor was given.
+_MADE_OF_THEM = ("motion", "rod", "turns")
+
+
 class Beam(BeamFields, RodSystem, PoissonSystem):
     """Geometrically exact beam: bending, torsion, shear and extension, large rotations.
 
@@ -125,6 +129,8 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
     cites = ("ChenShi2025",)
     # Steps in configuration form never ask for them.
     _forms_are_known = _structure_is_known = True
+    #: The public names that the constructor has set.
+    _fixed_names: frozenset[str] = frozenset()
 
     @compiling("Beam")
     def __init__(
@@ -143,6 +149,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         damping=None,
         strain_measure: str = "simo-reissner",
     ) -> None:
+        of_author = set(vars(self))  # what a subclass has set before
         BeamFields.__init__(
             self, mesh, section, law=law, degree=degree, end_weight=end_weight,
             reference_strain=reference_strain, loads=loads, damping=damping,
@@ -165,11 +172,14 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
             set_shape(self, self.consistency.chain, reference_shape)
             self._perform([self.consistency.momentum_of_velocity])
             self.settle()
+        self._fixed_names = frozenset(
+            n for n in set(vars(self)) - of_author if not n.startswith("_")
+        )
 
     def __setattr__(self, name: str, value) -> None:
         """Set an attribute; what the equations have been made of cannot be replaced."""
         known = vars(self).get(name, value)
-        if known is not value and not name.startswith("_"):
+        if known is not value and (name in self._fixed_names or name in _MADE_OF_THEM):
             remedy = "make another beam, or give it Constants or Functions, whose values may change"
             if isinstance(known, Constant | Function):
                 remedy = f"set its values, such as by beam.{name}.assign(...)"
@@ -224,7 +234,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         """
         for dependent in self._dependents:
             dependent.refresh()
-        return self.consistency.for_bracket(modified or ())
+        return self.consistency.for_bracket(modified[0] if modified else frozenset())
 
     def synchronised(self):
         self.consistency.synchronised()

@@ -1,6 +1,6 @@
 """Consistency of strain and momentum of a beam with its configuration and velocity."""
 
-from collections.abc import Sequence
+from collections.abc import Set
 from functools import cached_property, partial
 
 import numpy as np
@@ -11,7 +11,7 @@ from ufl.core.expr import Expr
 from fdgeom.beams.chain import Chain, Reconstruct, projection
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.rod.rod import Rod
-from fdgeom.data import Field, Snapshot
+from fdgeom.data import Field, Snapshot, key
 from fdgeom.execution import VectorAssembly, perform
 from fdgeom.operations import Assemble, Map, Operation, Performed
 from fdgeom.taping import refuse_annotation
@@ -98,20 +98,19 @@ class Consistency:
         """Note that all fields agree; not if the strain of a new configuration follows after steps."""
         if self.noted.holds() or not self.noted.sees_finite():
             return
-        strain, _, pose, _ = self._set(())
+        strain, _, pose, _ = self._set()
         if strain or not (pose and strain_follows):
             self.noted.take()
 
-    def _set(self, modified: Sequence[Function]) -> tuple[bool, bool, bool, bool]:
-        """Whether strain, momentum, pose and velocity were set, or are ``modified`` for derivatives."""
-        names = {id(f) for f in modified}
+    def _set(self, modified: Set[int] = frozenset()) -> tuple[bool, bool, bool, bool]:
+        """Whether strain, momentum, pose and velocity were set, or have ``modified`` keys."""
         changed = zip(self._fields, self.noted.changed(), strict=True)
         strain, momentum, position, orientation, velocity = (
-            now or id(f) in names for f, now in changed
+            now or key(f) in modified for f, now in changed
         )
         return strain, momentum, position or orientation, velocity
 
-    def for_bracket(self, modified: Sequence[Function] = ()) -> list[Operation]:
+    def for_bracket(self, modified: Set[int] = frozenset()) -> list[Operation]:
         """The operations that update the older description, for steps of strain and momentum."""
         if not modified and self.noted.holds():
             # A section may change, and the momentum is what stays.
@@ -131,7 +130,7 @@ class Consistency:
         return found
 
     def for_configuration(
-        self, rod: Rod, modified: Sequence[Function] = (), *, alone: bool
+        self, rod: Rod, modified: Set[int] = frozenset(), *, alone: bool
     ) -> list[Operation]:
         """The operations that update configuration and velocity, for steps that move these."""
         # Strains of the configuration are in the measure of the rod; `alone`: nothing else, such as
@@ -140,7 +139,7 @@ class Consistency:
         if (not modified and self.noted.holds()) or not self.noted.sees_finite():
             return []
         self._refuse_contradiction()
-        set_now, _, pose_now, _ = self._set(())
+        set_now, _, pose_now, _ = self._set()
         if set_now and pose_now:
             measured = VectorAssembly(self._strain(rod)).assemble()
             if not self.chain.agrees(measured):
@@ -193,7 +192,7 @@ class Consistency:
 
     def _refuse_contradiction(self) -> None:
         """Raise ``ValueError`` if momentum and velocity were set and contradict one another."""
-        _, momentum, _, velocity = self._set(())
+        _, momentum, _, velocity = self._set()
         if momentum and velocity and self._contradiction() > _SAME:
             raise ValueError(
                 "momentum and velocity of a beam were both set and contradict one another: "

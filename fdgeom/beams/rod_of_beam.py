@@ -122,16 +122,14 @@ class BeamMotion(RodMotion):
         fields, holds = (beam.position, beam.orientation), tuple(ends.values())
         super().__init__(rod, *fields, (beam,), (ends,), holds=holds)
         self.beam = beam
-        for copy, _ in self._written.pairs:
-            copy[...] = np.nan  # the velocity has not been read yet
+        self._written.forget()  # the velocity has not been read yet
 
     def synchronise(self, modified=None):
         """Velocity and configuration from what was set last of the beam."""
-        modified = modified or ()
-        found = self.beam.consistency.for_configuration(self.rod, modified, alone=True)
-        of_beam = {id(f) for f in self.beam.functions().values()}
-        # Another motion of the beam may have moved it.
-        if found or not self._written.holds() or of_beam.intersection(map(id, modified)):
+        written, of_beam = modified or (frozenset(), frozenset())
+        found = self.beam.consistency.for_configuration(self.rod, of_beam, alone=True)
+        # Another motion may have moved the beam, whose fields agree with one another then.
+        if found or written or of_beam or not self._written.holds():
             return [*found, self._to_space]
         return found
 

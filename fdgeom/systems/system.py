@@ -1,7 +1,7 @@
 """Base class of all systems, for the steppers that move them and the recording of their motion."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -281,11 +281,11 @@ class System(NotCopied, ABC):
         self._perform(self.publish())
         self.agree()
 
-    def synchronise(self, modified: Sequence[Function] | None = None) -> list[Operation]:
+    def synchronise(self, modified: Sequence[Set[int]] | None = None) -> list[Operation]:
         """The operations that update dependent fields before steps.
 
         Fields count as set if their values have changed since :meth:`agree`. For derivatives
-        ``modified`` are those of :meth:`functions` that count as set too.
+        ``modified`` has, for each snapshot of :meth:`remembered`, the keys of all that count as set.
         """
         check_now(self._demands)
         return []

@@ -217,6 +217,37 @@ def test_a_joint_derived_from_another_is_a_joint_of_its_own():
     assert assembly.gap() < 1e-14
 
 
+class Leaning(fg.Spherical):
+    """A ball whose spring and damper feel how far the third axes of both sides lean along the first."""
+
+    @staticmethod
+    def coordinate(a, b):
+        return sum(a[1][k, 0] * b[1][k, 2] for k in range(3))
+
+    @classmethod
+    def potential(cls, a, b, stiffness, rest):
+        return 0.5 * stiffness * cls.coordinate(a, b) ** 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "omega", "moment"),
+    [
+        (fg.Spherical, (2, 0, 0), (-0.6, 0, 0)),
+        (fg.Spherical, (0, 2, 0), (0, -0.6, 0)),
+        (Leaning, (2, 0, 0), (0, 0, 0)),
+        (Leaning, (0, 2, 0), (0, -0.6, 0)),
+    ],
+)
+def test_dampers_of_balls(kind, omega, moment):
+    """By the relative angular velocity, or by the coordinate that a derived class has."""
+    beam = straight((0, 0, 0), (1, 0, 0), 2)
+    ball = kind(fg.ground, beam.left, damping=0.3)
+    assembly = fg.Assembly(beam, ball)
+    spin(beam, omega)
+    fg.GeneralizedAlpha(assembly, 0.01)
+    assert assembly.moment(ball) == pytest.approx(moment, abs=1e-12)
+
+
 def test_bodies_and_forces():
     """At rest under gravity the ground carries the weight, at the lever that statics says."""
     beam = straight((0, 0, 0), (0, -1, 0), 3, section(stiffness=1e5 * np.eye(6)))

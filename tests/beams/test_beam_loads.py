@@ -238,3 +238,27 @@ def test_what_the_equations_are_made_of_cannot_be_replaced(name):
         setattr(beam, name, value)
     with pytest.raises(AttributeError, match=r"set its values, such as by beam.time.assign\(...\)"):
         beam.time = 0.5
+
+
+def test_other_attributes_are_free():
+    """Those of a script, and those of a class derived from Beam, from before and after it is made."""
+
+    class Counted(fg.Beam):
+        def __init__(self, *args, **options):
+            self.label = "a"
+            super().__init__(*args, **options)
+            self.count = 0
+
+        def more(self):
+            self.count += 1
+            self.label = "b"
+
+    beam = Counted(uneven_mesh(3), SOFT)
+    beam.more()
+    beam.colour = "red"
+    beam.colour = "blue"
+    assert (beam.label, beam.count, beam.colour) == ("b", 1, "blue")
+    beam.rod  # noqa: B018
+    for name in ("loads", "position", "ends", "rod"):
+        with pytest.raises(AttributeError, match=f"^Beam.{name} cannot be replaced"):
+            setattr(beam, name, None)

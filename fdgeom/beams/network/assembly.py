@@ -1,7 +1,7 @@
 """Several beams, joined to one another and to the ground."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from functools import cached_property, partial
 
 import numpy as np
@@ -22,7 +22,7 @@ from fdgeom.beams.rod.rod_motion import FIELDS, RodMotion
 from fdgeom.beams.rod.variation import body_translation, in_body
 from fdgeom.build_message import compiling
 from fdgeom.clock import Time
-from fdgeom.data import Number, key
+from fdgeom.data import Number
 from fdgeom.execution import perform
 from fdgeom.forms import shaped_space
 from fdgeom.lie import arrays
@@ -179,20 +179,19 @@ class Assembly(OffTape, RodMotion):
 
     def _holds(self) -> tuple[list[dict[str, Hold]], list[Hold], set[int]]:
         """The held ends of each beam, these and the nodes of the ground, and the numbers of all."""
-        network, grounds = (
-            self.network,
-            self.network.ends[self.network.ends >= self.network.starts[-1]],
-        )
-        fixed, clamped = {int(number) for number in grounds}, held_components("ground", "clamped")
+        network = self.network
 
         def local_end(beam: Beam, name: str) -> np.ndarray:
-            fixed.add(network.node(Place(beam, name)))
             return network.local(network.node(Place(beam, name)))
 
         ends = [held_ends(beam.ends, partial(local_end, beam), "a ") for beam in self.beams]
+        grounds = network.ends[network.ends >= network.starts[-1]].tolist()
+        clamped = held_components("ground", "clamped")
         holds = [hold for held in ends for hold in held.values()]
         holds += [Hold("the ground", network.local(n), "clamped", clamped) for n in grounds]
-        return ends, holds, fixed
+        both = zip(self.beams, ends, strict=True)
+        fixed = {network.node(Place(beam, name)) for beam, held in both for name in held}
+        return ends, holds, fixed.union(grounds)
 
     # --- as a motion ---------------------------------------------------------------------------------
     def branch(self):
@@ -217,12 +216,13 @@ class Assembly(OffTape, RodMotion):
     # --- the fields of the beams -------------------------------------------------------------------
     def synchronise(self, modified=None):
         """Configuration and velocity from what was set last of each beam."""
-        modified = modified or ()
-        if not modified and self._noted.holds():
+        modified = modified or [frozenset()] * (1 + len(self.beams))
+        given = any(modified)
+        if not given and self._noted.holds():
             return []
-        of_beams = {key(f) for beam in self.beams for f in beam.functions().values()}
-        found = [op for beam in self.beams for op in _configuration_of(beam, modified)]
-        if found or not self._written.holds() or of_beams.intersection(map(key, modified)):
+        both = zip(self.beams, modified[1:], strict=True)
+        found = [op for beam, names in both for op in _configuration_of(beam, names)]
+        if found or given or not self._written.holds():
             found += [self._from_beams, self._to_space]
         return found
 
@@ -385,7 +385,7 @@ class Assembly(OffTape, RodMotion):
         return self.constraint_defect()
 
 
-def _configuration_of(beam: Beam, modified: Sequence[Function] = ()) -> list[Operation]:
+def _configuration_of(beam: Beam, modified: Set[int] = frozenset()) -> list[Operation]:
     """The operations that update configuration and velocity of one of the beams."""
     return beam.consistency.for_configuration(beam.rod, modified, alone=False)
 

@@ -225,10 +225,10 @@ class JointSet(Condition):
         return total
 
     def _relative(self, kind: type[Joint], g: Pose, v: Expr) -> Expr:
-        """Rate of a joint's coordinate along a velocity; of a Spherical joint the relative angular
-        velocity, in space.
+        """Rate of a joint's coordinate along a velocity; of a Spherical joint, also a derived one
+        without a coordinate of its own, the relative angular velocity in space.
         """
-        if not issubclass(kind, Spherical):
+        if not issubclass(kind, Spherical) or kind.coordinate is not Joint.coordinate:
             return rate(lambda s: kind.coordinate(*self.sides(*self.ends(displaced(g, s * v)))))
         (_, p), (_, q) = self.ends(g)
         first, second = (halves(part, "v")[0] for part in self._cells.ends(v))
