@@ -1,7 +1,5 @@
 """An assembly whose nodes move on SE(3) by its exponential, from the same forms as on R³×SO(3)."""
 
-from types import SimpleNamespace
-
 import ufl
 from ufl.classes import Form
 
@@ -11,33 +9,30 @@ from fdgeom.lie import halves, join, quaternion
 from fdgeom.lie.groups import SE3
 
 
+class JointsOnSE3:
+    """The joints of an assembly for velocities with both parts in the body frame; at rest nothing turns."""
+
+    def __init__(self, motion, joints):
+        self._motion, self._joints = motion, joints
+
+    def slope(self, nu, w, g=None):
+        g = self._motion.configuration if g is None else g
+        return self._joints.slope(nu, body_translation(g[1], w), g)
+
+    def turning(self, nu, v, g=None):
+        return Form([])
+
+    def __getattr__(self, name):
+        return getattr(self._joints, name)
+
+
 class AssemblyOnSE3(fg.Assembly):
     """Velocities and increments have both parts in the body frame; spherical joints, from rest."""
 
     def __init__(self, other):
         beams, joints = other.beams, other.joints.joints
         super().__init__(beams, joints, loads=fg.Gravity((0, 0, -9.81)))
-        own = self.joints
-
-        def slope(nu, w, g=None):
-            g = self.configuration if g is None else g
-            return own.slope(nu, body_translation(g[1], w), g)
-
-        # At rest nothing turns.
-        self.constraint = SimpleNamespace(
-            joints=own.joints,
-            multiplier=own.multiplier,
-            space=own.space,
-            size=own.size,
-            idle=own.idle,
-            value=own.value,
-            slope=slope,
-            turning=lambda nu, v, g=None: Form([]),
-            forms=own.forms,
-            defect=own.defect,
-            rate=own.rate,
-            check_start=own.check_start,
-        )
+        self.constraint = JointsOnSE3(self, self.joints)
 
     def moved(self, increment, configuration=None):
         at = self.configuration if configuration is None else configuration
