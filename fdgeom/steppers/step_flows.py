@@ -64,16 +64,11 @@ def _checked(operations: Sequence[Operation], turns) -> tuple[Operation, ...]:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TurnsBefore(HostOperation):
-    """Stores the rotations of nodes, for :class:`TurnCheck`."""
+class _OfTurns(HostOperation):
+    """Reads the rotations of nodes and changes nothing."""
 
     #: `fdgeom.beams.rod.turns.Turns`.
     turns: Any
-
-    @cached_property
-    def orientation(self) -> Function:
-        """The orientation before the assignments, in compiled code."""
-        return Function(self.turns.orientation.function_space(), name="orientation before")
 
     @property
     def reads(self) -> list[Function]:
@@ -82,6 +77,20 @@ class TurnsBefore(HostOperation):
     @property
     def writes(self) -> list[Function]:
         return []
+
+    @property
+    def derivative_as(self) -> Sequence[Operation]:
+        return []
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TurnsBefore(_OfTurns):
+    """Stores the rotations of nodes, for :class:`TurnCheck`."""
+
+    @cached_property
+    def orientation(self) -> Function:
+        """The orientation before the assignments, in compiled code."""
+        return Function(self.turns.orientation.function_space(), name="orientation before")
 
     def run(self) -> None:
         self.__dict__["found"] = self.turns.values()
@@ -91,25 +100,12 @@ class TurnsBefore(HostOperation):
         before = cast(TurnsBefore, self.original).orientation
         return [Copy(source=self.turns.orientation, target=before)]
 
-    @property
-    def derivative_as(self) -> Sequence[Operation]:
-        return []
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TurnCheck(HostOperation):
+class TurnCheck(_OfTurns):
     """Fails the step where a cell has turned too far; its sentence needs the place and the angle."""
 
-    turns: Any
     before: TurnsBefore
-
-    @property
-    def reads(self) -> list[Function]:
-        return [self.turns.orientation]
-
-    @property
-    def writes(self) -> list[Function]:
-        return []
 
     def run(self) -> None:
         self.turns.check(self.before.__dict__["found"])
@@ -127,7 +123,3 @@ class TurnCheck(HostOperation):
 
     def explain(self) -> None:
         self.turns.check(self.before.orientation.dat.data_ro_with_halos)
-
-    @property
-    def derivative_as(self) -> Sequence[Operation]:
-        return []
