@@ -180,8 +180,7 @@ def plot_shapes(
 
     own = ax is None
     if own:
-        figure = pyplot.figure(figsize=(8.5, 6.5), layout="constrained")
-        ax = figure.add_subplot(projection="3d")
+        ax = axes_in_space()
     points = snapshots.obstacles[0] if snapshots.obstacles else np.zeros((0, 3))
     triangles = snapshots.obstacle_triangles
     space_axes(ax, [*np.reshape(snapshots.positions, (-1, 3)), *points], units)
@@ -241,8 +240,7 @@ def animate(
     pyplot = _pyplot()
     from matplotlib.animation import PillowWriter
 
-    figure = pyplot.figure(figsize=(7.5, 6), dpi=dpi, layout="constrained")
-    ax = figure.add_subplot(projection="3d")
+    ax = axes_in_space(figsize=(7.5, 6), dpi=dpi)
     (line,) = ax.plot(*curves[0].T, "k-", linewidth=2)
     (end,) = ax.plot(*curves[0][:1].T, "o", color="tab:red", markersize=4)
     space_axes(ax, snapshots.positions, units)
@@ -259,11 +257,17 @@ def animate(
     trim(ax)  # every frame has this layout
 
     writer = PillowWriter(fps=fps)
-    with writer.saving(figure, path, dpi):
+    with writer.saving(ax.figure, path, dpi):
         for i in range(len(curves)):
             draw(i)
             writer.grab_frame()
-    pyplot.close(figure)
+    pyplot.close(ax.figure)
+
+
+def axes_in_space(figsize: tuple[float, float] = (8.5, 6.5), **options):
+    """New axes in space, in a figure that :func:`trim` shall cut."""
+    figure = _pyplot().figure(figsize=figsize, layout="constrained", **options)
+    return figure.add_subplot(projection="3d")
 
 
 def _axes(ax, history: History, names: Sequence[str], monitor: str):

@@ -8,7 +8,7 @@ from fdgeom.sections.drawn_section import DrawnSection
 from fdgeom.sections.outline import Tessellation
 from fdgeom.validation import instance
 
-from .plots import _pyplot
+from .plots import _pyplot, axes_in_space
 from .solid import Solid, von_mises
 from .space import space_axes, trim
 
@@ -156,8 +156,7 @@ def plot_solid(
 
     own = ax is None
     if own:
-        figure = pyplot.figure(figsize=(8.5, 6.5), layout="constrained")
-        ax = figure.add_subplot(projection="3d")
+        ax = axes_in_space()
     colours = np.concatenate([c for _, c in gathered])
     mapping = pyplot.cm.ScalarMappable(pyplot.Normalize(colours.min(), colours.max()), colormap)
     polygons = [face for part, _ in gathered for face in part]
