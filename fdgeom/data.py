@@ -135,13 +135,12 @@ class Snapshot:
         same = not any(_compare(*place) for place in self._places)
         return same if not self._ghosted else bool(self.comm.allreduce(int(same), op=MPI.MIN))
 
-    def sees_finite(self) -> bool:
-        """Whether the present values are finite, on all ranks."""
-        # If a value is not finite, the sum is not either; summing takes a tenth of the time.
-        finite = True
-        for x in self._flat:
-            finite = finite and (isfinite(dasum(x)) or bool(np.isfinite(x).all()))
-        return finite if not self._ghosted else bool(self.comm.allreduce(int(finite), op=MPI.MIN))
+    def sees_finite(self, own: bool | None = None) -> bool:
+        """Whether the present values are finite, on all ranks; ``own``: on this one, if that is known."""
+        if own is None:
+            # If a value is not finite, the sum is not either; summing takes a tenth of the time.
+            own = all(isfinite(dasum(x)) or np.isfinite(x).all() for x in self._flat)
+        return own if not self._ghosted else bool(self.comm.allreduce(int(own), op=MPI.MIN))
 
     def changed(self) -> list[bool]:
         """For each function (or part of one), whether a value differs from the saved one on any rank."""

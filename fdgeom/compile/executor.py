@@ -63,6 +63,9 @@ class CompiledExecutor:
         )
         self.unit.drop_dead(outside)
         self.fields = Fields(self.unit, outside)
+        #: Whether all live values on this rank are finite after the last steps; None if not known.
+        self.finite: bool | None = None
+        self._stores_all = outside is not None and self.fields.stores(outside)
 
     def load(self) -> None:
         """Copy the values of all Functions that the steps read to the fields of the unit."""
@@ -80,7 +83,7 @@ class CompiledExecutor:
         The first step begins at ``t + elapsed * dt``.
         """
         self.fields.prepare()
-        done, failure = 0, None
+        done, failure, self.finite = 0, None, None
         while done < steps and failure is None:
             now, begin = min(_CHUNK, steps - done), elapsed + done
             is_last = done + now == steps
@@ -96,6 +99,7 @@ class CompiledExecutor:
             done += now
         if done and failure is None:
             self.fields.stored()
+            self.finite = self.unit.stored_finite if self._stores_all else None
         elif done:  # else the Functions still hold the values before the failed step
             self.store()
         return done, failure

@@ -54,6 +54,10 @@ class Fields:
         ours = part.function is self._layout.mesh.coordinates or is_private(part.function)
         return ours or bool(dependent is not None and dependent.private)
 
+    def stores(self, parts: Set[Part]) -> bool:
+        """Whether the values of these parts are all copied after steps."""
+        return parts <= set(self._state)
+
     def copies(self, parts: Sequence[Part]):
         """The copies of parts between Functions and fields."""
         return copies_of(

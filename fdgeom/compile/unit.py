@@ -57,7 +57,7 @@ _MAP_HEADERS = ("map.hpp",)
 #: The functions of the compiled code: their results and arguments.
 _FUNCTIONS = {
     "fdgeom_load": (None, [ctypes.c_void_p]),
-    "fdgeom_store": (None, [ctypes.c_void_p]),
+    "fdgeom_store": (ctypes.c_int, [ctypes.c_void_p]),
     "fdgeom_advance": (
         ctypes.c_int,
         [ctypes.c_void_p, ctypes.c_long, ctypes.c_long, ctypes.c_int, ctypes.c_int]
@@ -407,6 +407,11 @@ class Unit:
             call = min(every, default=-1)
             self._failed_here = failed.value == call
         return reason, done.value, call
+
+    @property
+    def stored_finite(self) -> bool:
+        """Whether all values were finite that the last steps with ``store`` have copied."""
+        return bool(self._run.finite)
 
     def failure(self, reason: int, call: int) -> SolveFailed:
         """The error for what :meth:`advance` has returned; to be called on all ranks."""

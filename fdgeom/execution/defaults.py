@@ -165,7 +165,10 @@ def _on_few_cells(jacobian: Form, space) -> bool | None:
         return None
     if len(jacobian.ufl_domains()) > 1:
         return None
-    small, rng = _small_mesh(cell), np.random.default_rng(0)
+    # Meshes of several communicators may have one number, which is all that UFL compares.
+    while (small := _small_mesh(cell)) == mesh:
+        _small_mesh.cache_clear()
+    rng = np.random.default_rng(0)
 
     def on_small_mesh(item, _, coefficient_mapping=None):
         """A mesh, a space or a function, as ReconstructIntegrand asks for them."""

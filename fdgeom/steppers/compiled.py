@@ -56,6 +56,7 @@ class ListSteps:
             for time in self._times:
                 time.set(clock.t + self.unit.at * dt)
         take, through_petsc = self._calls
+        self._executor.finite = None
         done, failure = take(steps, clock.begin, dt, clock.steps - clock.first)
         if failure is None or failure.words is None:
             return done, failure
@@ -63,6 +64,11 @@ class ListSteps:
             with self._fallbacks.through_petsc(failure.words, failure.remedy or ""):
                 through_petsc(clock.t, dt)
         return max(done, 1), None
+
+    @property
+    def finite(self) -> bool | None:
+        """Whether all values on this rank are finite after the last steps; None if not known."""
+        return self._executor.finite
 
     @contextmanager
     def recorded_by(self, trajectory, petsc: Executor) -> Iterator[None]:

@@ -267,7 +267,8 @@ class Stepper(OffTape, Method, Restart, NotCopied):
             finally:
                 with shielded():
                     self.system.set_time(self.t)
-                    self._perform(self.finish())
+                    if operations := self.finish():
+                        self._perform(operations)
                     self.finished()
                     self.system.settle()
 
@@ -319,6 +320,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
 
     def _take_evenly(self, most: int) -> None:
         before, why, done, again, branch = self.clock, None, 0, 0, self.system.branch()
+        finite = None
         most = most if branch is None else min(most, _LOOKS)
         self._snapshot.take()
         try:
@@ -327,6 +329,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
                 self._step(self.t, self.clock.dt)
             else:
                 done, why = self._fused.advance(most, before.dt)
+                finite = self._fused.finite
             if done and branch is not None:
                 self.system.check_branch(branch)
             clock = before
@@ -334,7 +337,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
                 clock = before.after(done, self.carried_for(before.dt))
                 # Not through `__setattr__`, whose checks of names are for users.
                 vars(self)["clock"] = clock
-            if not (math.isfinite(clock.t) and self._snapshot.sees_finite()):
+            if not (math.isfinite(clock.t) and self._snapshot.sees_finite(finite)):
                 raise SolveFailed("the new state or its time is not finite")
         except BaseException as failure:  # as in `_take`
             with shielded():

@@ -278,7 +278,8 @@ class System(NotCopied, ABC):
 
     def settle(self) -> None:
         """Make all fields consistent, after steps or after a checkpoint has been read."""
-        self._perform(self.publish())
+        if operations := self.publish():
+            self._perform(operations)
         self.agree()
 
     def synchronise(self, modified: Sequence[Set[int]] | None = None) -> list[Operation]:

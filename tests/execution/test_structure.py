@@ -1,7 +1,10 @@
 """Which residuals couple the unknowns of one node only."""
 
+import time
+
 import pytest
 from firedrake import (
+    CellVolume,
     Constant,
     Function,
     FunctionSpace,
@@ -22,6 +25,7 @@ from ways import solvers_of
 
 import fdgeom as fg
 from fdgeom.execution import is_local
+from fdgeom.execution.defaults import _small_mesh
 from fdgeom.forms import is_affine
 from fdgeom.measures import gauss, vertex
 
@@ -77,6 +81,24 @@ def test_a_coupling_that_is_zero_now_is_one(mesh, zero):
     u, v = Function(V), TestFunction(V)
     k = Function(FunctionSpace(mesh, "DG", 0)) if zero == "function" else Constant(0.0)
     assert not is_local(u * v * vertex(mesh) + k * inner(grad(u), grad(v)) * dx, u)
+
+
+def test_a_mesh_with_the_number_of_another_one():
+    """Firedrake numbers the meshes of each communicator, and UFL compares these numbers alone."""
+    here = FunctionSpace(IntervalMesh(2, 1.0), "DG", 0)
+    there = FunctionSpace(_small_mesh("interval"), "DG", 0)
+    ahead = Function(here).uid - Function(there).uid
+    for _ in range(abs(ahead)):
+        Function(there if ahead > 0 else here)
+    _small_mesh.cache_clear()
+    mesh, small = IntervalMesh(4, 1.0), _small_mesh("interval")
+    assert small == mesh
+    V = FunctionSpace(mesh, "CG", 1)
+    u, v = Function(V), TestFunction(V)
+    # The time, so that no kernel is found on disk.
+    factor = time.time() * CellVolume(mesh)
+    assert is_local(factor * u**3 * v * vertex(mesh), u)
+    assert not is_local(factor * u**3 * v * dx, u)
 
 
 def test_values_that_random_numbers_do_not_suit(mesh):

@@ -91,6 +91,7 @@ struct Run {
   const long *shared; long sharing;  // nodes with several places: the number of places, then these
   const Tree *tree;          // of the present call; null: none
   const Copy *load, *store;  // before the first and after the last step; null: none
+  int finite;                // whether all values of the last `store` were
 };
 
 // What an operation does not, unless its struct says otherwise.

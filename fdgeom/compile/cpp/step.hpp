@@ -2,6 +2,7 @@
 // before the structs of the operations. unit(X, op, call, step, begin, end, most), which emit.py writes, does
 // `work<Op>` for the number of an operation.
 
+#include <limits>
 #include <vector>
 
 namespace {
@@ -207,18 +208,25 @@ void fdgeom_load(const Copy *copies) {
           q->field[(k * q->size + c) * W + l] = q->values[q->dofs[k * W + l] * q->size + c];
 }
 
-void fdgeom_store(const Copy *copies) {
+// Returns whether all values are finite.
+int fdgeom_store(const Copy *copies) {
+  constexpr double largest = std::numeric_limits<double>::max();
+  int finite = 1;
   for (const Copy *q = copies; q->field; ++q)
     for (long k = 0; k < q->blocks; ++k)
-      for (long c = 0; c < q->size; ++c)
-        for (int l = 0; l < q->counts[k]; ++l)
-          q->values[q->dofs[k * W + l] * q->size + c] = q->field[(k * q->size + c) * W + l];
+      for (long c = 0; c < q->size; ++c) {
+        double *const field = q->field + (k * q->size + c) * W;
+        const raw x = choose(first_lanes(q->counts[k]), *(const raw *)field, raw{});  // gaps may be anything
+        finite &= all_le(x, largest) & all_le(lanes(-largest), x);
+        for (int l = 0; l < q->counts[k]; ++l) q->values[q->dofs[k * W + l] * q->size + c] = field[l];
+      }
+  return finite;
 }
 
-int fdgeom_advance(const Run *X, long first, long steps, int back, int blocked, long *done, int *failed) {
+int fdgeom_advance(Run *X, long first, long steps, int back, int blocked, long *done, int *failed) {
   if (X->load) fdgeom_load(X->load);
   const int bad = advance(*X, first, steps, back, blocked, done, failed);
-  if (X->store && !bad) fdgeom_store(X->store);
+  if (X->store && !bad) X->finite = fdgeom_store(X->store);
   return bad;
 }
 }
