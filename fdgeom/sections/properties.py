@@ -53,10 +53,8 @@ def shifted(c) -> np.ndarray:
 
 def tension_centre(S: np.ndarray) -> np.ndarray:
     """Tension centre, where an axial force does not bend, from compliances (..., 6, 6)."""
-    second, minus_first = np.moveaxis(
-        np.linalg.solve(S[..., 1:3, 1:3], -S[..., 1:3, 3, None])[..., 0], -1, 0
-    )
-    return np.stack([-minus_first, second], axis=-1)
+    found = np.linalg.solve(S[..., 1:3, 1:3], -S[..., 1:3, 3, None])[..., 0]
+    return np.stack([-found[..., 1], found[..., 0]], axis=-1)
 
 
 def shear_centre(S: np.ndarray) -> np.ndarray:
