@@ -8,17 +8,7 @@ package is layered; the subpackages in the order of their imports are `lie` (gro
 (runs and output). Each imports only those before it. The modules beside them serve all subpackages.
 """
 
-from fdgeom import (
-    analysis,
-    beams,
-    lie,
-    measures,
-    recording,
-    sections,
-    statics,
-    steppers,
-    systems,
-)
+from fdgeom import analysis, beams, lie, measures, recording, sections, statics, steppers, systems
 from fdgeom.adjoint import gradient
 from fdgeom.beams import *
 from fdgeom.compile.snes_types import ChainLU, ChainNewton, LocalNewton

@@ -3,6 +3,7 @@
 import logging
 import sys
 import threading
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -64,14 +65,12 @@ def _watch(what: str, thread: int, over: threading.Event) -> None:
 
 def _compiles(thread: int) -> bool:
     """Whether a thread is in TSFC or in the compiler now."""
-    frame = frame_of(thread)
-    while frame is not None:
+    for frame, _ in traceback.walk_stack(frame_of(thread)):
         file, function = frame.f_code.co_filename, frame.f_code.co_name
         if any(part in file for part in _WORK):
             return True
         if file.endswith(_COMPILER[0]) and function == _COMPILER[1]:
             return True
-        frame = frame.f_back
     return False
 
 

@@ -46,9 +46,7 @@ def as_path(name: str, value: object, suffix: str = "") -> Path:
 
 
 def writable(name: str, value: object, comm, *, replaced: bool = False, size: int = 0) -> Path:
-    """Return a path whose folder exists (it is made), can be written to and has room for `size` bytes of
-    each rank, or raise ValueError on all ranks; a file that is `replaced` must be a regular one.
-    """
+    """Return a path with room for `size` bytes of each rank, or raise ValueError on all ranks."""
     given = path = as_path(name, value)
     if replaced:  # the file that a symbolic link leads to
         path = Path(os.path.realpath(given))
@@ -79,9 +77,7 @@ def _bytes(number: int) -> str:
 
 @contextmanager
 def replacing(path: Path, comm) -> Iterator[Path]:
-    """Yield the name of a new file beside `path`, which takes its place when the block has ended without
-    an error and is removed otherwise; the name is another one in each run.
-    """
+    """Yield the name of a new file, which takes the place of `path` if the block ends well."""
     temporary = path.with_name(f"{path.name}.{comm.bcast(secrets.token_hex(8))}.part")
 
     def replace() -> None:

@@ -217,9 +217,7 @@ def depends_on(form: Form, coefficient) -> bool:
 
 
 def check_arguments(name: str, found, *outside: Function) -> None:
-    """Raise ``ValueError`` if the result of a user's callable contains the Functions that its
-    arguments stand for, which would be read at the present state instead of the given one.
-    """
+    """Raise ``ValueError`` if a user's callable read the Functions that its arguments stand for."""
     whole = found if isinstance(found, tuple | list) else (found,)
     for thing in whole:
         read = extract_coefficients(thing) if isinstance(thing, Form | Expr) else ()
@@ -253,9 +251,7 @@ def has_kink(expression: Expr, *state: Expr) -> bool:
 
 
 def polynomial_degree(functional: Form, *state: Function, highest: int = 8) -> int | None:
-    """Degree of a functional as a polynomial in ``state`` (one or several Functions together); None
-    if above ``highest``, or if it is no polynomial or only one on each side of a kink.
-    """
+    """Degree as a polynomial in ``state``; None above ``highest``, or if it is none or has a kink."""
     form = simplify(functional)
     if any(has_kink(i.integrand(), *state) for i in form.integrals()):
         return None
@@ -270,9 +266,7 @@ def polynomial_degree(functional: Form, *state: Function, highest: int = 8) -> i
 def checked_form(
     name: str, form, rank: int = 0, mesh=None, linear_in: str = "", without: Mapping | None = None
 ) -> Form:
-    """A user's form of a rank over ``mesh``, with restrictions at its terminals; ``without`` are
-    Functions that it may not read, with the reasons.
-    """
+    """A user's form, restricted at its terminals; ``without``: Functions it may not read, and why."""
     if not isinstance(form, Form):
         kind = ("a UFL functional such as 0.5*inner(u, u)*dx", "a UFL form with one test function")
         raise TypeError(f"{name} must be {kind[rank]}, not {type(form).__name__}")
@@ -354,20 +348,19 @@ def _restricted(name: str, form: Form) -> Form:
         return form
     # A continuous part keeps its side when it is written as a part of a mixed Function, which is
     # not continuous as a whole.
+    sided = []
     try:
-        return Form([_sided(integral) for integral in expand_derivatives(form).integrals()])
+        for integral in expand_derivatives(form).integrals():
+            if integral.integral_type() == "interior_facet":
+                sides = dict.fromkeys(extract_domains(integral.integrand()), "+")
+                integral = apply_restrictions(integral, default_restrictions=sides)
+            sided.append(integral)
+        return Form(sided)
     except ValueError as error:
         raise ValueError(
             f"{name}: in integrals over dS, restrict discontinuous Functions to one side, as u('+') or "
             f"u('-'), or use avg(u) or jump(u) ({error})"
         ) from error
-
-
-def _sided(integral: Integral):
-    if integral.integral_type() != "interior_facet":
-        return integral
-    sides = dict.fromkeys(extract_domains(integral.integrand()), "+")
-    return apply_restrictions(integral, default_restrictions=sides)
 
 
 def scalar_space(space) -> FunctionSpace:

@@ -16,9 +16,7 @@ _NO_LENGTH, _SAME = 1e-10, 1e-12
 
 
 def check_line(mesh, argument: str = "mesh"):
-    """Return ``mesh`` if it is one line of straight cells, open and without folds, of any lengths,
-    numbering and direction; raise otherwise.
-    """
+    """Return ``mesh`` if it is one open line of straight cells without folds; raise otherwise."""
     check_interval(mesh, argument)
     coordinates = mesh.coordinates
     if coordinates.function_space().ufl_element().embedded_superdegree != 1:
@@ -60,9 +58,7 @@ def check_line(mesh, argument: str = "mesh"):
 
 
 def end_node(space, name: str) -> np.ndarray:
-    """Local index of the node at an end of a line, if this rank has it (its own or a ghost); "left"
-    is the end at the smaller coordinate, whatever the mesh marks it with.
-    """
+    """Local index of the node at an end, if this rank has it; "left" has the smaller coordinate."""
     place = coordinates_of(scalar_space(space))
     first, last = bounds(space.mesh())
     end = {"left": first, "right": last}[name]

@@ -23,13 +23,12 @@ def inside_of(mesh):
     return getattr(mesh, _LINKS, None)
 
 
-def links_of(mesh, *, ghosts: bool = False) -> np.ndarray:
-    """A mask of the cells that are links, in the order of the maps from cells to nodes."""
-    inside, cells = inside_of(mesh), mesh.cell_set
+def links_of(mesh) -> np.ndarray:
+    """A mask of the cells (with halo) that are links, in the order of the maps from cells to nodes."""
+    inside = inside_of(mesh)
     if inside is None:
-        return np.zeros(cells.total_size if ghosts else cells.size, dtype=bool)
-    dofs = inside.function_space().cell_node_map()
-    dofs = (dofs.values_with_halo if ghosts else dofs.values)[:, 0]
+        return np.zeros(mesh.cell_set.total_size, dtype=bool)
+    dofs = inside.function_space().cell_node_map().values_with_halo[:, 0]
     return inside.dat.data_ro_with_halos[dofs] < 0.5
 
 
@@ -40,12 +39,12 @@ def name_places(mesh, name: Callable[[float], str]) -> None:
 
 def node_name(mesh) -> Callable[..., str]:
     """The function that names a node in messages by its coordinates."""
-    return getattr(mesh, _NAMES, None) or _by_coordinates
 
+    def by_coordinates(*x: float) -> str:
+        numbers = ", ".join(f"{value:.6g}" for value in x)
+        return f"the node at {numbers}" if len(x) == 1 else f"the node at ({numbers})"
 
-def _by_coordinates(*x: float) -> str:
-    numbers = ", ".join(f"{value:.6g}" for value in x)
-    return f"the node at {numbers}" if len(x) == 1 else f"the node at ({numbers})"
+    return getattr(mesh, _NAMES, None) or by_coordinates
 
 
 def describe(function: Function) -> Callable[[int], str]:
@@ -54,11 +53,9 @@ def describe(function: Function) -> Callable[[int], str]:
     mesh = space.mesh()
     if space.ufl_element().family() not in _POINTS:
         return lambda index: f"the local unknown {index}"
-    places = [_node_coordinates(space, k) for k in range(mesh.geometric_dimension)]
-    name = node_name(mesh)
+    nodes, name = scalar_space(space), node_name(mesh)
+    places = [
+        np.array(Function(nodes).interpolate(x).dat.data_ro_with_halos)
+        for x in SpatialCoordinate(mesh)
+    ]
     return lambda index: name(*(place[min(index, len(place) - 1)] for place in places))
-
-
-def _node_coordinates(space, component: int) -> np.ndarray:
-    x = SpatialCoordinate(space.mesh())[component]
-    return np.array(Function(scalar_space(space)).interpolate(x).dat.data_ro_with_halos)

@@ -17,9 +17,7 @@ _records: dict[str, Callable] = {}
 
 
 def recorded_by(changes: Callable, steps: Callable) -> None:
-    """Register ``changes(name, do, operations, system)``, which records changes of a system on the tape, and
-    ``steps(stepper, steps)``, which takes steps and records them.
-    """
+    """Register ``changes(name, do, operations, system)``, ``steps(stepper, steps)``: both record."""
     _records.update(changes=changes, steps=steps)
 
 
@@ -37,9 +35,7 @@ def record(name: str, do: Callable[[], None], operations: Callable[[], Sequence]
 
 
 def refuse_annotation(what: str) -> None:
-    """Raise ``NotImplementedError`` while pyadjoint records, where ``what`` would change a Function
-    unrecorded.
-    """
+    """Raise ``NotImplementedError`` while pyadjoint records, which would not record ``what``."""
     if annotate_tape():
         raise NotImplementedError(
             f"{what} is not recorded by pyadjoint: its result would not be on the tape, and gradients "
@@ -85,10 +81,7 @@ def not_taped(method: _Method) -> _Method:
 
 
 class OffTape:
-    """Base of classes whose constructors are not recorded on the tape, derived classes included.
-
-    Numbers that pyadjoint follows are refused as arguments.
-    """
+    """Base of classes whose constructors are off the tape and refuse numbers that pyadjoint follows."""
 
     #: Whether the constructor is done.
     _is_made = False

@@ -117,10 +117,8 @@ def array(name: str, value, *shapes: tuple[int, ...], wanted: str = "") -> np.nd
 
 
 def real_array(name: str, value, wanted: str) -> np.ndarray:
-    """A new array of floats of any shape, finite or not; ``wanted`` names it in the message.
-
-    NumPy by itself takes the real part of complex numbers with a warning, and reads text as numbers.
-    """
+    """A new array of floats of any shape, finite or not; ``wanted`` names it in the message."""
+    # NumPy by itself takes the real part of complex numbers with a warning, and reads text as numbers.
     refuse_recorded(name, value)
     try:
         found = np.array(value)
@@ -212,9 +210,7 @@ def everywhere(comm, check: Callable[[], None]) -> None:
 
 
 def check_moments(matrices: np.ndarray) -> None:
-    """Raise ``ValueError`` where a principal moment is larger than the sum of the other two; warn
-    where rounding may be the reason, as for thin plates, whose largest moment is that sum.
-    """
+    """Raise ``ValueError``, or warn if rounding may be why, where a moment exceeds both others' sum."""
     moments = np.linalg.eigvalsh(matrices)
     excess = moments[..., 2] - moments[..., 1] - moments[..., 0]
     worst = np.max(excess / np.maximum(moments[..., 2], np.finfo(float).tiny), initial=0.0)

@@ -155,7 +155,7 @@ class Layout:
         space = mesh.coordinates.function_space()
         if mesh.geometric_dimension != 1 or dofs_of(space) != _LINEAR:
             raise CannotCompile("the mesh is no straight interval mesh, or periodic")
-        self.mesh, links = mesh, links_of(mesh, ghosts=True)
+        self.mesh, links = mesh, links_of(mesh)
         ends = space.cell_node_map().values_with_halo
         x = mesh.coordinates.dat.data_ro_with_halos.reshape(-1)
         #: Cells that link chains, and whether there are some on any rank.

@@ -85,42 +85,19 @@ class Motions(Generic[Operand]):
 
     def cay(self, x: Operand) -> Operand:
         """Cayley map (4x4): (I - x̂/2)⁻¹ (I + x̂/2)."""
-        omega, v = self._of.halves(x, "x")
-        return self._of.motion(self._so3.cay(omega), self._cay_translation(omega, v), 1)
+        return self.pose_matrix(self.pose_cay(x))
 
     def cay_inverse(self, g: Operand) -> Operand:
         """The x (6) with cay(x) = g; infinite where the rotation is half a turn."""
-        rotation, x = self._of.motion_parts(g, "g")
-        omega = self._so3.cay_inverse(rotation)
-        return self._of.join(omega, x - 0.5 * self._of.cross(omega, x))
+        return self.pose_cay_inverse(self.pose_from_matrix(g))
 
     def exp(self, x: Operand) -> Operand:
         """Exponential (4x4)."""
-        omega, v = self._of.halves(x, "x")
-        return self._of.motion(self._so3.exp(omega), self._exp_translation(omega, v), 1)
+        return self.pose_matrix(self.pose_exp(x))
 
     def log(self, g: Operand) -> Operand:
         """The x (6), |ω| ≤ pi, with exp(x) = g; it jumps at half a turn."""
-        rotation, x = self._of.motion_parts(g, "g")
-        omega = self._so3.log(rotation)
-        return self._of.join(omega, self._log_translation(omega, x))
-
-    def _cay_translation(self, omega: Operand, v: Operand) -> Operand:
-        """(I - ω̂/2)⁻¹ v."""
-        numerator = v + 0.5 * self._of.cross(omega, v) + 0.25 * self._of.dot(omega, v) * omega
-        return numerator / (1 + 0.25 * self._of.dot(omega, omega))
-
-    def _exp_translation(self, omega: Operand, v: Operand) -> Operand:
-        """(I + (1 - cos θ)/θ² ω̂ + (θ - sin θ)/θ³ ω̂²) v."""
-        s, turned = self._of.dot(omega, omega), self._of.cross(omega, v)
-        cosine, cubic = self._of.coefficients.cosine(s), self._of.coefficients.cubic(s)
-        return v + cosine * turned + cubic * self._of.cross(omega, turned)
-
-    def _log_translation(self, omega: Operand, x: Operand) -> Operand:
-        """The inverse of `_exp_translation`: (I - ω̂/2 + (1 - (θ/2) cot(θ/2))/θ² ω̂²) x."""
-        turned = self._of.cross(omega, x)
-        cotangent = self._of.coefficients.cotangent(self._of.dot(omega, omega))
-        return x - 0.5 * turned + cotangent * self._of.cross(omega, turned)
+        return self.pose_log(self.pose_from_matrix(g))
 
     # --- tangent maps ---------------------------------------------------------------------------
 
@@ -202,7 +179,10 @@ class Motions(Generic[Operand]):
     def pose_cay(self, x: Operand) -> Pose[Operand]:
         """Pose of the Cayley map of x (6)."""
         omega, v = self._of.halves(x, "x")
-        return self._cay_translation(omega, v), self._quaternions.cay(omega)
+        # (I - ω̂/2)⁻¹ v.
+        numerator = v + 0.5 * self._of.cross(omega, v) + 0.25 * self._of.dot(omega, v) * omega
+        translation = numerator / (1 + 0.25 * self._of.dot(omega, omega))
+        return translation, self._quaternions.cay(omega)
 
     def pose_cay_inverse(self, g: Pose[Operand]) -> Operand:
         """The x (6) with pose_cay(x) = g, up to the quaternion's sign; infinite at half a turn."""
@@ -213,13 +193,21 @@ class Motions(Generic[Operand]):
     def pose_exp(self, x: Operand) -> Pose[Operand]:
         """Pose of the exponential of x (6)."""
         omega, v = self._of.halves(x, "x")
-        return self._exp_translation(omega, v), self._quaternions.exp(omega)
+        # (I + (1 - cos θ)/θ² ω̂ + (θ - sin θ)/θ³ ω̂²) v.
+        s, turned = self._of.dot(omega, omega), self._of.cross(omega, v)
+        cosine, cubic = self._of.coefficients.cosine(s), self._of.coefficients.cubic(s)
+        translation = v + cosine * turned + cubic * self._of.cross(omega, turned)
+        return translation, self._quaternions.exp(omega)
 
     def pose_log(self, g: Pose[Operand]) -> Operand:
         """The x (6), |ω| < 2 pi, with pose_exp(x) = g; see ``quaternion.log`` for the sign of q."""
         x, q = pair(self._of, g, "g")
         omega = self._quaternions.log(q)
-        return self._of.join(omega, self._log_translation(omega, x))
+        # (I - ω̂/2 + (1 - (θ/2) cot(θ/2))/θ² ω̂²) x.
+        turned = self._of.cross(omega, x)
+        cotangent = self._of.coefficients.cotangent(self._of.dot(omega, omega))
+        translation = x - 0.5 * turned + cotangent * self._of.cross(omega, turned)
+        return self._of.join(omega, translation)
 
     def pose_adjoint_action(self, g: Pose[Operand], y: Operand) -> Operand:
         """Ad(g) y (6): the velocity (ω, v) from the body frame to the space frame."""

@@ -74,12 +74,7 @@ class Rotations(Generic[Operand]):
 
     def exp(self, w: Operand) -> Operand:
         """Exponential (3x3), Rodrigues' formula: I + sin θ/θ ŵ + (1 - cos θ)/θ² ŵ²."""
-        s, skew, square = self._terms(w)
-        return (
-            self._of.identity
-            + self._of.coefficients.sine(s) * skew
-            + self._of.coefficients.cosine(s) * square
-        )
+        return self._quaternions.matrix(self._quaternions.exp(w))
 
     def log(self, rotation: Operand) -> Operand:
         """The w (3), |w| ≤ pi, with exp(w) = rotation (3x3); it jumps at half a turn."""

@@ -63,10 +63,8 @@ class Checkpoint(Described):
 
     def write(self, stepper) -> None:
         """Write the present state; ValueError if another run has written to the path."""
-        comm, before = stepper.system.mesh.comm, self._writer
-        self._writer = _writer_of(self.path, comm)
-        if before is not None and self._writer not in ("", before):
-            self._writer = before
+        comm = stepper.system.mesh.comm
+        if self._writer is not None and _writer_of(self.path, comm) not in ("", self._writer):
             raise ValueError(
                 f"checkpoint = '{self.path}' was written by another run meanwhile: give each run a "
                 "path of its own"
@@ -101,22 +99,25 @@ def save(stepper, path: str | os.PathLike) -> None:
     mesh, comm = stepper.system.mesh, stepper.system.mesh.comm
     functions = _functions(stepper)
     _require_finite(functions, stepper)
-    tables, (own, total) = _tables(functions, mesh), rows_of(mesh)
+    # Tables with a row for each cell, of which this rank has the rows of its cells.
+    spaces = {name: f.function_space() for name, f in functions.items() if not is_real(f)}
+    points = {_points_name(space): space for space in spaces.values()}
+    tables = {"places": places_of(mesh)} | {name: points_of(V) for name, V in points.items()}
+    tables |= {f"values of {name}": cellwise(functions[name]) for name in spaces}
+    own, total = rows_of(mesh)
     size = sum(table.nbytes for table in tables.values())
     path = writable("path", path, comm, replaced=True, size=size)
     described = _description(functions, mesh)
     for name, f in functions.items():
         described[name]["bits"] = bits(f.dat.data_ro, f)
     texts = {"identity": fingerprint(stepper), "functions": described}
+    dt, steps = float(stepper.dt), int(stepper.steps)
+    clock = getattr(stepper, "clock", Clock(float(stepper.t), dt, dt, steps, steps))
     together = {"driver": "mpio", "comm": comm} if comm.size > 1 else {}
     try:
         with replacing(path, comm) as temporary, h5py.File(temporary, "w", **together) as file:
             group = file.create_group(GROUP)
-            group.attrs.update(
-                zip(Clock.__annotations__, _clock(stepper), strict=True),
-                format=FORMAT,
-                writer=temporary.name,
-            )
+            group.attrs.update(clock._asdict(), format=FORMAT, writer=temporary.name)
             for name, text in texts.items():
                 group[name] = np.frombuffer(json.dumps(text).encode(), dtype=np.uint8)
             for name, f in functions.items():
@@ -149,17 +150,6 @@ def _require_finite(functions: dict[str, Function], stepper) -> None:
         if wrong:
             text = f"'{name}' has values that are not finite"
             raise NotFinite(text, t=stepper.t, step=stepper.steps)
-
-
-def _tables(functions: dict[str, Function], mesh) -> dict[str, np.ndarray]:
-    """Tables with a row for each cell, of which this rank has the rows of its cells."""
-    spaces = {name: f.function_space() for name, f in functions.items() if not is_real(f)}
-    points = {_points_name(space): space for space in spaces.values()}
-    return (
-        {"places": places_of(mesh)}
-        | {name: points_of(space) for name, space in points.items()}
-        | {f"values of {name}": cellwise(functions[name]) for name in spaces}
-    )
 
 
 def _points_name(space) -> str:
@@ -228,13 +218,6 @@ def resume(stepper, path: str | os.PathLike, *, strict: bool = True) -> None:
             stepper.take_up(clock)
         else:
             stepper.t, stepper.steps = clock.t, clock.steps
-
-
-def _clock(stepper) -> Clock:
-    """The clock of a stepper, or a new one if it has none."""
-    dt, steps = float(stepper.dt), int(stepper.steps)
-    made = Clock(begin=float(stepper.t), dt=dt, last_dt=dt, first=steps, steps=steps)
-    return getattr(stepper, "clock", made)
 
 
 def _functions(stepper) -> dict[str, Function]:

@@ -59,9 +59,7 @@ class ContactMonitor(FormMonitor):
         self._start()
 
     def _works(self, contacts) -> tuple:
-        """Dissipation and work of obstacles in a step, per length, with the middle of the step as
-        `EnergyMomentum` and `DiscreteGradient` use it.
-        """
+        """Dissipation and work of obstacles in a step, per length, with the middle of `EnergyMomentum`."""
         before, now, begin, end = self._before, self._pose, self._begin, self._time
         turn = quaternion.product(quaternion.conjugate(before[1]), now[1])
         increment = join(quaternion.cay_inverse(turn), now[0] - before[0])

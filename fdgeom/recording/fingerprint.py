@@ -19,29 +19,30 @@ from fdgeom.operations.dependent import dependent_of, is_private
 
 #: The parts of a fingerprint.
 KINDS = ("method", "system", "equations", "numbers")
+#: Signatures of the forms of each system, which do not change.
 _signatures: WeakKeyDictionary = WeakKeyDictionary()
 _short = reprlib.Repr()
 _short.maxlist, _short.maxstring = 4, 60
 
 
 def fingerprint(stepper) -> dict:
-    """The class and the ``parameters()`` of the method and of the system, signatures of the equations, and
-    the numbers in them: steppers with one fingerprint advance a state alike.
-    """
+    """Method, system, equations and numbers: steppers with one fingerprint advance a state alike."""
     system = stepper.system
-    forms, moving = system.equations(), _moving(system)
+    forms, followers = system.equations(), getattr(system, "followers", dict)().values()
+    # Ids of the state and of the time in the system, its parts and its forms.
+    moving = system.moving() | {id(p) for f in followers for p in (f, *f.subfunctions)}
+    if system not in _signatures:
+        _signatures[system] = {name: _signature(form) for name, form in forms.items()}
     return {
         "method": {"class": type(stepper).__name__, **_parameters(stepper, moving)},
         "system": {"class": type(system).__name__, **_parameters(system, moving)},
-        "equations": _signed(system, forms),
+        "equations": _signatures[system],
         "numbers": _numbers(forms, moving),
     }
 
 
 def differences(found: dict, here: dict) -> tuple[list[str], list[str]]:
-    """Differences of method, system and equations, which lead to another motion, and those of numbers in
-    forms of a user's own, which may change in time (a load that is varied, say), in sentences.
-    """
+    """Differences that lead to another motion, and those of numbers, which may change in time."""
     serious: list[str] = []
     for kind in KINDS[:3]:
         serious += _compare(found[kind], here[kind], f" of the {kind}")
@@ -70,20 +71,12 @@ def _different(value, other):
     return value
 
 
-def _moving(system) -> set[int]:
-    """Ids of the state and of the time in the system, its parts and its forms."""
-    followers = getattr(system, "followers", dict)().values()
-    return system.moving() | {id(p) for f in followers for p in (f, *f.subfunctions)}
-
-
 def _parameters(thing, moving: Set[int]) -> dict:
     return {name: encoded(v, moving) for name, v in getattr(thing, "parameters", dict)().items()}
 
 
 def encoded(value, moving: Set[int] = frozenset()):
-    """A value as JSON: numbers as they are, fields by their bits, formulas by their signature and numbers,
-    without the values of Functions and Constants whose ids are in ``moving``.
-    """
+    """A value as JSON: fields by their bits, formulas by signature and the numbers not ``moving``."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
@@ -122,13 +115,6 @@ def bits(values: np.ndarray, f: Function) -> int:
         values = values if comm.rank == 0 else values[:0]
     words = np.ascontiguousarray(values, dtype=np.float64).view(np.uint64)
     return sum(comm.allgather(int(words.sum(dtype=np.uint64)))) % 2**64
-
-
-def _signed(system, forms: dict) -> dict[str, str]:
-    """Signatures of the forms of a system, which do not change."""
-    if system not in _signatures:
-        _signatures[system] = {name: _signature(form) for name, form in forms.items()}
-    return _signatures[system]
 
 
 def _signature(value: Form | Expr) -> str:

@@ -296,9 +296,11 @@ class CSVFile(Described):
                 return False
             if first != columns:
                 raise ValueError(f"append: the file has the columns {first}, this run {columns}")
-            end = file.tell()
+            end, pattern = file.tell(), rb"[^,]*,(\d+)(,[^,]*){%d}\n" % (len(columns) - 2)
             for row in file:
-                if not _is_before(row, step, len(columns)):
+                # A kill may have cut it off.
+                complete = re.fullmatch(pattern, row)
+                if complete is None or int(complete[1]) >= step:
                     file.truncate(end)
                     break
                 end += len(row)
@@ -309,12 +311,3 @@ class CSVFile(Described):
         if self._file is not None:
             self._file.close()
             self._file = None
-
-
-def _is_before(row: bytes, step: int, width: int) -> bool:
-    """Whether a row is complete (a kill may cut it off) and of an earlier step."""
-    values = row.split(b",")
-    try:
-        return row.endswith(b"\n") and len(values) == width and int(values[1]) < step
-    except ValueError:
-        return False

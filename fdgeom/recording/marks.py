@@ -11,7 +11,7 @@ from fdgeom.beams.ends import Sliding
 from fdgeom.beams.network.assembly import Assembly
 from fdgeom.beams.network.joints import Ground, Place, Prismatic, Revolute
 from fdgeom.beams.rod.loads import BodyLoad, Gravity, Load, PartOfRod, along_all, vector
-from fdgeom.lie import quaternion
+from fdgeom.lie import arrays, quaternion
 from fdgeom.line import Numbering
 from fdgeom.systems.constrained.mechanical import MechanicalSystem
 
@@ -23,17 +23,8 @@ _ALONG = 9
 
 
 #: Kinds of marks; "joint" is every joint that has no axis.
-KINDS = (
-    "clamped",
-    "pinned",
-    "sliding",
-    "given",
-    "ground",
-    "body",
-    "revolute",
-    "prismatic",
-    "joint",
-)
+KINDS = ("clamped", "pinned", "sliding", "given", "ground", "body", "revolute", "prismatic",
+         "joint")  # fmt: skip
 
 
 class Mark(NamedTuple):
@@ -78,9 +69,11 @@ def marks_of(system) -> list[Mark]:
         for end in beam.ends:
             if end.kind != "free":
                 node = int(start if end.name == "left" else stop - 1)
-                sliding = isinstance(end.kind, Sliding)
-                axis = tuple(np.eye(3)[end.kind.along].tolist()) if sliding else (0.0, 0.0, 0.0)
-                found.append(Mark(_support(end.kind), node, axis))
+                if isinstance(end.kind, Sliding):
+                    axis = tuple(np.eye(3)[end.kind.along].tolist())
+                    found.append(Mark("sliding", node, axis))
+                else:
+                    found.append(Mark(end.kind if end.kind in KINDS else "given", node))
     if isinstance(system, Assembly):
         found += _joints(system) + [_body(system, body) for body in system.bodies]
     return found
@@ -95,12 +88,6 @@ def _held_nodes(system: MechanicalSystem) -> list[Mark]:
     for fixed in system.fixed:
         held.dat.data_wo_with_halos.reshape(-1)[fixed.dofs] = 1.0
     return [Mark("pinned", int(k)) for k in np.flatnonzero(Numbering(space).gather(held).all(1))]
-
-
-def _support(kind) -> str:
-    if isinstance(kind, Sliding):
-        return "sliding"
-    return kind if isinstance(kind, str) else "given"
 
 
 def _joints(assembly: Assembly) -> list[Mark]:
@@ -121,21 +108,15 @@ def _joints(assembly: Assembly) -> list[Mark]:
 
 def _body(assembly: Assembly, body) -> Mark:
     mass, inertia = body.matrix[5, 5], body.matrix[:3, :3]
-    hat = body.matrix[:3, 3:]
-    offset = np.array([hat[2, 1], hat[0, 2], hat[1, 0]]) / (mass or 1.0)
+    offset = arrays.so3.vee(body.matrix[:3, 3:]) / (mass or 1.0)
     own = np.trace(inertia) - 2 * mass * offset @ offset
     # The ball of the same mass with the mean of the moments, 2/5 m r².
-    radius = (
-        np.sqrt(max(2.5 * own / 3 / mass, 0.0)) if mass and own > 1e-9 * np.trace(inertia) else 0.0
-    )
+    radius = np.sqrt(2.5 * own / 3 / mass) if mass and own > 1e-9 * np.trace(inertia) else 0.0
     return Mark("body", assembly.network.node(body.at), tuple(offset.tolist()), float(radius))
 
 
 class Arrows:
-    """Forces on the beams of a system, at the ends, at nodes and along them, at the present time.
-
-    Those of contact are the sums over parts of a beam.
-    """
+    """Forces on the beams of a system at the present time; those of contact are sums over parts."""
 
     def __init__(self, beams: Sequence) -> None:
         self.nodes: list[int] = []
@@ -166,18 +147,13 @@ def _arrows(load: BodyLoad, beam, numbering: Numbering):
     at = np.arange(0, count, max(1, round((count - 1) / (_ALONG - 1))))
     if load.at is not None:
         at = np.array([Place(beam, load.at).index(numbering.coordinates)])
-    force = _force_of(load, beam)
-    return at, lambda: numbering.gather(force.apply())[at]
-
-
-def _force_of(load: Load, beam) -> Interpolated:
-    """The force of a load at the nodes, in space."""
     part = PartOfRod(along_all, SpatialCoordinate(beam.mesh)[0], None)
     force = vector("force", load.force, part, beam.time)
     if load.frame == "body":
         force = quaternion.rotate(beam.orientation, force)
     element = beam.position.function_space().ufl_element().sub_elements[0]
-    return Interpolated(force, element, beam.mesh)
+    at_nodes = Interpolated(force, element, beam.mesh)
+    return at, lambda: numbering.gather(at_nodes.apply())[at]
 
 
 def _loads(system) -> list[BodyLoad]:

@@ -242,12 +242,10 @@ class Probe(Described):
         self._evaluator = PointEvaluator(mesh, self.point.reshape(1, -1))
         try:
             self.sample()
-        except VertexOnlyMeshMissingPointsError as exc:
-            raise ValueError(
-                f"point = {self.point} of Probe('{self.name}'): it is outside the mesh"
-            ) from exc
         except Exception as exc:
-            raise ValueError(f"point = {self.point} of Probe('{self.name}'): {brief(exc)}") from exc
+            outside = isinstance(exc, VertexOnlyMeshMissingPointsError)
+            reason = "it is outside the mesh" if outside else brief(exc)
+            raise ValueError(f"point = {self.point} of Probe('{self.name}'): {reason}") from exc
 
     def sample(self) -> dict[str, float | np.ndarray]:
         """Return the present value by name."""

@@ -93,17 +93,12 @@ def plot_momentum(
 
     Parameters
     ----------
-    history : History
-    ax : matplotlib Axes, optional
-        A new figure by default.
     names : sequence of str, optional
         By default every recorded name that ends in "momentum".
     deviation : bool
         Draw the difference from the first sample.
-    title : str, optional
-    units : "SI" or dict of str to str, optional
-        Units for the names of the axes: ``{"time": "ms", "linear_momentum": "g m/s"}``; the history's
-        by default.
+    history, ax, title, units
+        As of :func:`plot_energy`; a unit: ``{"linear_momentum": "g m/s"}``.
 
     Returns
     -------
@@ -218,16 +213,14 @@ def animate(
 
     Parameters
     ----------
-    snapshots : Snapshots
     path : path-like
         Name of the .gif file.
     fps : int
         Frames per second.
-    title : str, optional
     dpi : int
         Resolution; the picture is about 6 by 5 inches, less what would be empty.
-    units : "SI" or dict of str to str, optional
-        Units for the names of the axes: ``{"time": "ms", "length": "mm"}``; none by default.
+    snapshots, title, units
+        As of :func:`plot_shapes`.
     """
     instance("snapshots", snapshots, Snapshots, "a Snapshots that a run has filled")
     units = check_units(units)

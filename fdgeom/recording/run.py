@@ -4,10 +4,11 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 
 import numpy as np
-from firedrake import ProgressBar
+from firedrake import COMM_SELF, ProgressBar
 from pyadjoint import annotate_tape, stop_annotating
 
 from fdgeom.errors import NotFinite
@@ -113,7 +114,6 @@ def run(
         monitors = bound(monitors, stepper.system)
         sample = joint_sample(monitors)
         check_units(units, sample)
-        closing = _open(stepper, outputs, csv, sample)
 
     first = stepper.steps
     # Nothing to sample: leave the stepper its large pieces.
@@ -126,8 +126,9 @@ def run(
     start = time.perf_counter()
     # Pieces are blocks on pyadjoint's tape: these do not depend on how fast they go.
     pace = _Pace(comm, bounded=not annotate_tape())
-    bar = _Progress(total, progress, comm)
-    with delayed(comm, INT, TERM) as signals:
+    with delayed(comm, INT, TERM) as signals, _opened(stepper, outputs, csv, sample):
+        shown = comm.rank == 0 and (progress == "always" or (progress and sys.stderr.isatty()))
+        bar = _Bar("steps", max=total, comm=COMM_SELF, file=sys.stderr if shown else None)
         try:
             while True:
                 step = stepper.steps
@@ -140,7 +141,7 @@ def run(
                         # The file that the run was resumed from holds its first state already.
                         if _is_due(done, total, interval) and (item is not checkpoint or done):
                             item.write(stepper)
-                bar.show(done)
+                bar.goto(done)
                 signals.check()
                 if done == total:
                     break
@@ -156,16 +157,11 @@ def run(
                     )
         except BaseException as exc:
             exc.history = history  # type: ignore[attr-defined]
-            try:
-                if checkpoint is not None and stepper.steps > first:
-                    _last_checkpoint(checkpoint, stepper, exc)
-            finally:
-                _close(closing, exc)
+            if checkpoint is not None and stepper.steps > first:
+                _last_checkpoint(checkpoint, stepper, exc)
             raise
-        else:
-            _close(closing, None)
         finally:
-            bar.close()
+            bar.finish()
             history.wall_time = time.perf_counter() - start
             history.stats = dict(stepper.solver_stats())
     return history
@@ -208,34 +204,33 @@ def _outputs(output) -> list:
     return outputs
 
 
-def _open(stepper, outputs: list, csv: CSVFile | None, sample: dict) -> list:
-    """Open all files; if one cannot be opened, close those that were."""
-    opened: list = []
-    try:
-        if csv is not None:
-            csv.open(stepper.system.mesh.comm, sample, stepper.steps)
-            opened.append(csv)
-        for item in outputs:
-            item.open(stepper)
-            opened.append(item)
-    except BaseException as exc:
-        _close(opened, exc)
-        raise
-    return opened
+@contextmanager
+def _opened(stepper, outputs: list, csv: CSVFile | None, sample: dict) -> Iterator[None]:
+    """Context with open files; an error of closing one is a note to an error that comes first."""
+    problems: list[Exception] = []
 
-
-def _close(items: list, exc: BaseException | None) -> None:
-    """Close all; raise the first error, or add all as notes to `exc`, which comes first."""
-    problems = []
-    for item in items:
+    def close(item) -> None:
         try:
             item.close()
         except Exception as error:
             problems.append(error)
-    for problem in problems:
-        if exc is None:
-            raise problem
-        exc.add_note(f"an output could not be closed: {problem}")
+
+    try:
+        with ExitStack() as files:
+            with stop_annotating():
+                if csv is not None:
+                    csv.open(stepper.system.mesh.comm, sample, stepper.steps)
+                    files.callback(close, csv)
+                for item in outputs:
+                    item.open(stepper)
+                    files.callback(close, item)
+            yield
+    except BaseException as exc:
+        for problem in problems:
+            exc.add_note(f"an output could not be closed: {problem}")
+        raise
+    if problems:
+        raise problems[0]
 
 
 def _sample(monitors: list, stepper, history: History | None, csv: CSVFile | None) -> None:
@@ -260,34 +255,21 @@ def _last_checkpoint(checkpoint: Checkpoint, stepper, exc: BaseException) -> Non
         exc.add_note(f"no last checkpoint was written: {second}")
 
 
-class _Progress:
-    """Firedrake's progress bar on rank 0, drawn at most ten times a second."""
+class _Bar(ProgressBar):
+    """Firedrake's progress bar, drawn at most ten times a second, and never without a file."""
 
-    def __init__(self, total: int, wanted: bool | str, comm) -> None:
-        self.total = total
-        self._bar = None
-        self._drawn = -float("inf")
-        if comm.rank == 0 and (wanted == "always" or (wanted and sys.stderr.isatty())):
-            self._bar = ProgressBar("steps", max=total, comm=comm, file=sys.stderr)
+    _drawn = -math.inf
 
-    def show(self, done: int) -> None:
-        """Move the bar to `done` steps."""
+    def goto(self, index: int) -> None:
+        """Move the bar to a number of steps."""
         now = time.perf_counter()
-        if self._bar is not None and (now - self._drawn > 0.1 or done == self.total):
-            self._bar.goto(done)
+        if self.file and (now - self._drawn > 0.1 or index == self.max):
+            super().goto(index)
             self._drawn = now
-
-    def close(self) -> None:
-        """End the line of the bar."""
-        if self._bar is not None:
-            self._bar.finish()
-            self._bar = None
 
 
 class _Pace:
-    """Takes as many steps at once as are about a second of work, on all ranks alike, or, if it is not
-    bounded, all that are wanted.
-    """
+    """Takes about a second of steps at once, as many on all ranks; all of them if not bounded."""
 
     # Compiled steppers fuse steps; the bound keeps the bar moving and Ctrl-C heard.
     def __init__(self, comm, *, bounded: bool) -> None:

@@ -84,7 +84,7 @@ def _field_values(section, cut, field, component) -> tuple[np.ndarray, str]:
     if field is None:
         values = np.zeros(cut.cells.shape)
         for k, (_, _, cells) in enumerate(section.regions):
-            values[cells[cells < len(values)]] = k
+            values[cells] = k
         return values, "material"
     values = cut.values(field)
     if values.ndim == 2:
@@ -133,9 +133,8 @@ def plot_solid(
         With a section made by ``Section.from_mesh``; the stress is that of its strain.
     ax : matplotlib 3-D Axes, optional
         A new figure by default.
-    component : two ints, optional
-        Of the stress, in the body frame; von Mises' stress by default.
-    colormap, label, title : str, optional
+    component, colormap, label, title
+        As of :func:`plot_section`.
     units : "SI" or dict of str to str, optional
         Units for the names of the axes, as of :func:`space_axes`.
 

@@ -20,6 +20,10 @@ from fdgeom.validation import whole
 from .interpolated import Interpolated, chosen
 from .marks import Arrows, Mark, Obstacles, check_index, gravity_of, marks_of
 
+#: Lists with an array for each time, which files hold in single precision, and other attributes.
+_SERIES = ("positions", "orientations", "forces", "obstacles")
+_PLAIN = ("times", "s", "parts", "gravity", "axis", "closed")
+
 
 class Snapshots(Described):
     """Shapes of a system at some times, an output for `run`; nodes are in order along the system.
@@ -110,9 +114,8 @@ class Snapshots(Described):
         if s is not None:
             self.s = s
         beams = system.drawn_beams()
-        counts = [
-            f.function_space().dim() // 3 for f in [beam.position for beam in beams] or [position]
-        ]
+        positions = [beam.position for beam in beams] or [position]
+        counts = [f.function_space().dim() // 3 for f in positions]
         # First and last node of each beam: joints lie between them.
         self.parts = list(pairwise(np.cumsum([0, *counts]).tolist()))
         self.axis = beams[0].section.axis if beams else 0
@@ -210,26 +213,20 @@ class Snapshots(Described):
         path = as_path("path", path, ".npz")
         if not holds_shapes("snapshots", self):
             return
-        arrays: dict[str, Any] = {
-            "times": np.array(self.times),
-            "s": self.s,
-            "parts": np.array(self.parts),
+        series = {name: getattr(self, name) for name in _SERIES}
+        series |= {f"field {name}": values for name, values in self.values.items()}
+        arrays: dict[str, Any]
+        arrays = {name: np.array(values, np.float32) for name, values in series.items()}
+        arrays |= {name: np.array(getattr(self, name)) for name in _PLAIN}
+        arrays |= {
             "outlines": _numbered(self.outlines),
             "marks": np.array([mark.numbers() for mark in self.marks]).reshape(-1, 6),
             "loaded": np.array(self.loaded, dtype=int),
-            "forces": np.array(self.forces, np.float32).reshape(
-                len(self.times), len(self.loaded), 3
-            ),
-            "gravity": self.gravity,
-            "axis": self.axis,
-            "closed": self.closed,
-            "positions": np.array(self.positions, np.float32),
-            "orientations": np.array(self.orientations, np.float32),
         }
         if self.obstacle_triangles.size:
-            arrays["obstacles"] = np.array(self.obstacles, np.float32)
             arrays["obstacle triangles"] = self.obstacle_triangles
-        arrays |= {f"field {n}": np.array(v, np.float32) for n, v in self.values.items()}
+        else:
+            del arrays["obstacles"]
         with writing(path):
             np.savez_compressed(path, **arrays)
 
@@ -286,23 +283,20 @@ class Snapshots(Described):
             if array.shape not in allowed or not np.all(np.isfinite(array)):
                 raise ValueError(f"'{name}' is not finite, or has the shape {array.shape}")
         found = cls(fields=tuple(values))
-        found.times = arrays["times"].tolist()
-        found.s, found.axis = arrays["s"], check_axis(int(arrays["axis"]))
-        found.closed = bool(arrays["closed"])
+        for name in _SERIES:
+            setattr(found, name, list(arrays[name].astype(float)))
+        found.values = {name: list(array.astype(float)) for name, array in values.items()}
+        found.times, found.s = arrays["times"].tolist(), arrays["s"]
+        found.gravity, found.closed = arrays["gravity"], bool(arrays["closed"])
+        found.axis = check_axis(int(arrays["axis"]))
         found.parts = [(int(first), int(last)) for first, last in arrays["parts"]]
         outlines, owners = arrays["outlines"][:, :3], arrays["outlines"][:, 3]
         found.outlines = [outlines[owners == k] for k in range(len(found.parts)) if len(outlines)]
         found.marks = [Mark.of_numbers(row, nodes) for row in arrays["marks"].tolist()]
         found.loaded = [check_index("node", node, nodes) for node in arrays["loaded"].tolist()]
-        found.forces = list(arrays["forces"].astype(float))
-        found.gravity = arrays["gravity"]
         if not np.isin(triangles, range(points.shape[1])).all():
             raise ValueError("the triangles are not those of the obstacles")
-        found.obstacles = list(points.astype(float))
         found.obstacle_triangles = triangles.astype(int)
-        found.positions = list(arrays["positions"].astype(float))
-        found.orientations = list(arrays["orientations"].astype(float))
-        found.values = {name: list(array.astype(float)) for name, array in values.items()}
         return found
 
 
@@ -314,9 +308,7 @@ def holds_shapes(name: str, snapshots: Snapshots) -> bool:
 
 
 def _completed(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The arrays of a file, also of one without obstacles, or of version 0.1, which has the sides of
-    rectangles.
-    """
+    """The arrays of a file, and those that one without obstacles, or of version 0.1, has not."""
     rest = {"obstacles": np.zeros((1, 0, 3)), "obstacle triangles": np.zeros((0, 3), dtype=int)}
     if "sizes" in arrays:
         rest |= {

@@ -2,17 +2,9 @@
 
 from collections.abc import Sequence
 
+import finat.ufl
 import numpy as np
-from firedrake import (
-    ExtrudedMesh,
-    FiniteElement,
-    Function,
-    FunctionSpace,
-    Mesh,
-    TensorProductElement,
-    VectorElement,
-    VectorFunctionSpace,
-)
+from firedrake import ExtrudedMesh, Function, FunctionSpace, Mesh
 
 from fdgeom.beams.beam import Beam
 from fdgeom.forms import shaped_space
@@ -27,9 +19,7 @@ from .interpolated import chosen
 
 
 class Solid:
-    """The body of a beam whose section is a mesh, as arrays over stations (nodes of the beam), cells and
-    nodes: a point is at x + R (X + warping), with the stress of Saint-Venant's field.
-    """
+    """A beam with a drawn section, as arrays over stations (nodes of the beam), cells and nodes."""
 
     def __init__(self, beam) -> None:
         # Steppers in configuration form have ``beam.motion`` as their system.
@@ -49,7 +39,7 @@ class Solid:
         self._places[..., transverse] = cut.places - section.origin
         units = np.eye(6)
         self._stress = np.array([cut.values(section.recover(r)) for r in units])
-        warping = Function(VectorFunctionSpace(section.mesh, section.element, dim=3))
+        warping = Function(shaped_space((3,), section.mesh, section.element))
         self._warping = np.array(
             [cut.values(warping.interpolate(section.recover_warping(r))).copy() for r in units]
         )
@@ -64,13 +54,13 @@ class Solid:
         return self.beam.stress_at(self._nodes.coordinates)
 
     def places(self, resultants: np.ndarray) -> np.ndarray:
-        """Places in space, (stations, cells, nodes, 3)."""
+        """Places x + R (X + warping) in space, (stations, cells, nodes, 3)."""
         x, q = self._nodes.gather(self.beam.position), self._nodes.gather(self.beam.orientation)
         body = self._places + np.tensordot(resultants, self._warping, axes=1)
         return x[:, None, None] + np.einsum("sij,scnj->scni", quaternion.matrix(q), body)
 
     def stress(self, resultants: np.ndarray) -> np.ndarray:
-        """Stress in the body frame, (stations, cells, nodes, 3, 3)."""
+        """Saint-Venant's stress in the body frame, (stations, cells, nodes, 3, 3)."""
         return np.tensordot(resultants, self._stress, axes=1)
 
 
@@ -88,9 +78,9 @@ class SolidMesh:
         self._corners = self._solid.cut.corners()
         layers = len(self._solid.stations) - 1
         straight = ExtrudedMesh(self._solid.section.mesh, layers, layer_height=1 / layers)
-        element = TensorProductElement(
+        element = finat.ufl.TensorProductElement(
             broken_element(self._solid.section.mesh, 1),
-            FiniteElement("DG", "interval", 1, variant="equispaced"),
+            finat.ufl.FiniteElement("DG", "interval", 1, variant="equispaced"),
         )
         space = FunctionSpace(straight, element)
         count = self._solid.section.mesh.cell_set.size
@@ -98,9 +88,7 @@ class SolidMesh:
         # Local nodes come in pairs, the lower and the upper of each corner of the section.
         above = space.offset * np.arange(layers)[:, None]
         self._nodes = bottom[None] + above[:, None]
-        place = Function(FunctionSpace(straight, VectorElement(element, dim=3)))
-        self.mesh = Mesh(place)
-        self._place = place
+        self.mesh = Mesh(Function(shaped_space((3,), straight, element)))
         self.functions = [
             Function(shaped_space(shape, self.mesh, element), name=name)
             for name, shape in shapes.items()

@@ -80,11 +80,6 @@ def _place_labels(ax, renderer):
     return place
 
 
-def _corners(ax) -> np.ndarray:
-    """The corners of the box on the screen."""
-    return _seen(ax, list(product(ax.get_xlim(), ax.get_ylim(), ax.get_zlim())))
-
-
 def _seen(ax, points) -> np.ndarray:
     """Points on the screen, (n, 2), in parts of Matplotlib's square."""
     from mpl_toolkits.mplot3d import proj3d
@@ -139,7 +134,8 @@ def trim(ax) -> None:
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     renderer, gap = figure.canvas.get_renderer(), _GAP * figure.dpi / 72
-    corners = ax.transAxes.transform(_corners(ax))
+    ends = product(ax.get_xlim(), ax.get_ylim(), ax.get_zlim())
+    corners = ax.transAxes.transform(_seen(ax, list(ends)))
     box = Bbox([corners.min(axis=0), corners.max(axis=0)])
     axes = [axis for axis in (ax.xaxis, ax.yaxis, ax.zaxis) if axis.get_visible()]
     shown = Bbox.union([box, *(axis.get_tightbbox(renderer) for axis in axes)])

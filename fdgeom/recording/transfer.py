@@ -20,9 +20,8 @@ def places_of(mesh) -> np.ndarray:
 def points_of(space) -> np.ndarray:
     """Points of the nodes of `space` in the order of its cell_node_map, shape (owned cells, nodes, gdim)."""
     element = scalar_element(space)
-    if (
-        element.mapping() != "identity"
-    ):  # nodes of edge elements are no points: corners of the cells
+    # Nodes of edge elements are no points: corners of the cells.
+    if element.mapping() != "identity":
         return cellwise(space.mesh().coordinates)
     # Broken elements have one value on each side of a periodic mesh's seam, as its coordinate has.
     return _points(space.mesh(), finat.ufl.BrokenElement(element))
@@ -58,9 +57,7 @@ def _points(mesh, element) -> np.ndarray:
 
 
 class Transfer:
-    """Map from the cells of a file and their degrees of freedom to those of a mesh, which may be numbered
-    and distributed differently; ValueError if a cell of the mesh is not in the file.
-    """
+    """Copies values from the cells of a file to those of a mesh; ValueError if one is not in the file."""
 
     # Cells are found by their places and the degrees of freedom in a cell by their points, so values
     # are copied, not interpolated. Places must differ only where the numbering does.
@@ -89,9 +86,7 @@ class Transfer:
         return any(self.comm.allgather(bool(local)))
 
     def values(self, name: str, values, points, space) -> np.ndarray:
-        """Values for the owned nodes of `space` from those of the file, which :func:`cellwise` and
-        :func:`points_of` made there; ValueError if the file has other nodes.
-        """
+        """Values for the owned nodes of `space` from those of `cellwise` and `points_of` in the file."""
         owned, here = Function(space).dat.data_ro.copy(), points_of(space)
         nodes = space.cell_node_map().values
         shapes = (*here.shape[1:],), (*nodes.shape[1:], *owned.shape[1:])

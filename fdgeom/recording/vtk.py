@@ -98,7 +98,12 @@ class VTKOutput(Described):
         self._system = system
         self._updates: list[Callable[[], object]] = []
         if self.solid:
-            self._draw_solid(system)
+            from .solid import SolidMesh
+
+            body = SolidMesh(system, self.fields)
+            self._topology: Any = None
+            self._mesh, self._functions = body.mesh, body.functions
+            self._updates.append(body.update)
         else:
             fields = chosen(self.fields, system.output_fields())
             self._draw(system, {k: v for n, f in fields.items() for k, v in _parts(n, f).items()})
@@ -118,14 +123,6 @@ class VTKOutput(Described):
         if self._topology is not None:
             set_topology(self._file, self._topology)
         self.append = True
-
-    def _draw_solid(self, system) -> None:
-        from .solid import SolidMesh
-
-        body = SolidMesh(system, self.fields)
-        self._topology: Any = None
-        self._mesh, self._functions = body.mesh, body.functions
-        self._updates.append(body.update)
 
     def _draw(self, system, fields: dict) -> None:
         position, self._topology = system.output_coordinates(), None

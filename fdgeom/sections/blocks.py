@@ -8,21 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import finat.ufl
 import numpy as np
 import scipy
-from firedrake import (
-    COMM_WORLD,
-    BrokenElement,
-    FiniteElement,
-    Function,
-    FunctionSpace,
-    Mesh,
-    SpatialCoordinate,
-    VectorElement,
-    VectorFunctionSpace,
-)
+from firedrake import COMM_WORLD, Function, FunctionSpace, Mesh, SpatialCoordinate
 from firedrake.mesh import plex_from_cell_list
 from firedrake.petsc import PETSc
+
+from fdgeom.forms import shaped_space
 
 from .elasticity import broken_element
 from .outline import coinciding
@@ -38,7 +31,8 @@ class Block:
     wall: str
     #: Bilinear for a straight block.
     place: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    along: int
+    #: Number of cells along the wall, or values of ξ between them.
+    along: int | np.ndarray
     #: Values of η between the rows of cells.
     rows: np.ndarray
     #: The layer of each row.
@@ -47,9 +41,11 @@ class Block:
 
     def grid(self) -> tuple[np.ndarray, np.ndarray]:
         """(ξ, η) of the vertices, (vertices, 2), and the vertices of the cells, (cells, 4)."""
-        xi, eta = np.meshgrid(np.linspace(0, 1, self.along + 1), self.rows, indexing="ij")
+        is_number = np.ndim(self.along) == 0
+        columns = np.linspace(0, 1, self.along + 1) if is_number else self.along
+        xi, eta = np.meshgrid(columns, self.rows, indexing="ij")
         n = len(self.rows)
-        first = (np.arange(self.along)[:, None] * n + np.arange(n - 1)).ravel()
+        first = (np.arange(len(columns) - 1)[:, None] * n + np.arange(n - 1)).ravel()
         cells = np.stack([first, first + n, first + n + 1, first + 1], axis=1)
         return np.stack([xi.ravel(), eta.ravel()], axis=1), cells
 
@@ -99,20 +95,18 @@ class GluedMesh:
         if all(block.is_straight for block in blocks):
             self.mesh, self._at = straight_mesh, local
             return
-        element = FiniteElement("CG", straight_mesh.ufl_cell(), CURVED)
-        broken = VectorFunctionSpace(straight_mesh, BrokenElement(element))
+        element = finat.ufl.FiniteElement("CG", straight_mesh.ufl_cell(), CURVED)
+        broken = shaped_space((2,), straight_mesh, finat.ufl.BrokenElement(element))
         at = Function(broken).interpolate(local).dat.data_ro_with_halos
         nodes = broken.cell_node_list
         places = np.empty_like(at)
         for block, cells in self._by_block():
             xi, eta = np.moveaxis(at[nodes[cells]], -1, 0)
             places[nodes[cells]] = block.place(xi, eta)
-        curved = Function(FunctionSpace(straight_mesh, VectorElement(element)))
+        curved = Function(shaped_space((2,), straight_mesh, element))
         curved.dat.data_wo_with_halos[curved.function_space().cell_node_list] = places[nodes]
         self.mesh = Mesh(curved)
-        self._at = Function(
-            VectorFunctionSpace(self.mesh, *local.function_space().ufl_element().sub_elements[:1])
-        )
+        self._at = Function(shaped_space((2,), self.mesh, broken_element(self.mesh, 1)))
         self._at.dat.data_wo_with_halos[...] = local.dat.data_ro_with_halos
 
     def _glue(self) -> None:
@@ -122,8 +116,9 @@ class GluedMesh:
         self._corners = np.concatenate([at[cells] for at, cells in grids])
         self._block = np.repeat(np.arange(len(grids)), [len(cells) for _, cells in grids])
         tags = [
-            [self.tags[block.wall, layer] for layer in np.tile(block.layers, block.along)]
-            for block in self._blocks
+            [self.tags[block.wall, layer] for layer in block.layers]
+            * (len(cells) // len(block.layers))
+            for block, (_, cells) in zip(self._blocks, grids, strict=True)
         ]
         self._tag = np.concatenate(tags)
         places = np.concatenate(
@@ -147,10 +142,9 @@ class GluedMesh:
 
     def _local(self, mesh) -> Function:
         """(ξ, η) in its block of each corner of each cell (with halo), discontinuous."""
-        element = broken_element(mesh, 1)
-        local = Function(VectorFunctionSpace(mesh, element))
-        corners = Function(VectorFunctionSpace(mesh, element)).interpolate(SpatialCoordinate(mesh))
-        nodes = local.function_space().cell_node_list
+        space = shaped_space((2,), mesh, broken_element(mesh, 1))
+        local, corners = Function(space), Function(space).interpolate(SpatialCoordinate(mesh))
+        nodes = space.cell_node_list
         places = corners.dat.data_ro_with_halos[nodes]
         known = self._vertices[self._cells]
         # Firedrake numbers cells and corners anew: they are known by where they are.
@@ -174,7 +168,7 @@ class GluedMesh:
         degree = 0 if all(block.is_straight for block in self._blocks) else CURVED
         element = broken_element(self.mesh, degree)
         space = FunctionSpace(self.mesh, element)
-        at = Function(VectorFunctionSpace(self.mesh, element)).interpolate(self._at)
+        at = Function(shaped_space((2,), self.mesh, element)).interpolate(self._at)
         angle, nodes = Function(space, name="tangent"), space.cell_node_list
         for block, cells in self._by_block():
             xi, eta = np.moveaxis(at.dat.data_ro_with_halos[nodes[cells]], -1, 0)

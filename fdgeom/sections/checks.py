@@ -51,7 +51,9 @@ def check_materials(mesh, materials) -> dict:
         if len(given) > 1:
             raise ValueError("materials: None stands for the whole mesh and goes with no other tag")
         return given
-    known = _tags(mesh)
+    plex = mesh.topology_dm
+    own = plex.getLabelIdIS("Cell Sets").indices if plex.hasLabel("Cell Sets") else ()
+    known = {int(tag) for part in mesh.comm.allgather([*own]) for tag in part}
     missing = sorted(set(given) - known)
     if missing:
         raise ValueError(
@@ -62,16 +64,10 @@ def check_materials(mesh, materials) -> dict:
     return {int(tag): material for tag, material in given.items()}
 
 
-def _tags(mesh) -> set[int]:
-    plex = mesh.topology_dm
-    own = plex.getLabelIdIS("Cell Sets").indices if plex.hasLabel("Cell Sets") else ()
-    return {int(tag) for part in mesh.comm.allgather([*own]) for tag in part}
-
-
 def _check_cover(mesh, given: dict, known: set[int]) -> None:
     regions, count = Regions(mesh, given), np.zeros(mesh.cell_set.size, dtype=int)
     for _, _, cells in regions:
-        np.add.at(count, cells[cells < len(count)], 1)
+        count[cells] += 1
     bare, twice = mesh.comm.allreduce(np.array([np.sum(count == 0), np.sum(count > 1)]))
     if bare:
         others = ", ".join(map(str, sorted(known - set(given))))
@@ -84,9 +80,7 @@ def _check_cover(mesh, given: dict, known: set[int]) -> None:
 
 
 def check_connected(mesh) -> None:
-    """Raise ``ValueError`` unless all cells are connected by their edges, since pieces that touch
-    at a corner only can turn about it.
-    """
+    """Raise ``ValueError`` unless edges connect all cells: pieces can turn about a common corner."""
     number = Function(FunctionSpace(mesh, broken_element(mesh, 0)))
     dofs, owned = number.function_space().cell_node_list[:, 0], mesh.cell_set.size
     start = mesh.comm.exscan(owned) or 0

@@ -175,17 +175,13 @@ class ComplexStep:
     def solve(self, dual: np.ndarray) -> np.ndarray:
         """The field w with ∫ D(w):(C + iε dC):D(h) = dual(h), orthogonal to the rigid fields."""
         found = self._of.solve(np.real(dual))
-        more = self._changed(self._of.against_warping, found, None)
+        more = self._of.with_elasticity(self._change, self._of.against_warping, found, None)
         return found + 1j * STEP * self._of.solve(np.imag(dual) / STEP - more)
 
     def _applied(self, action: Callable, *fields: Field) -> np.ndarray:
         real, imaginary = _parts(fields, np.real), _parts(fields, np.imag)
-        rate = action(*imaginary) + STEP * self._changed(action, *real)
-        return action(*real) + 1j * rate
-
-    def _changed(self, action: Callable, *fields: Field) -> np.ndarray:
-        with self._of.holding(self._change):
-            return action(*fields)
+        change = self._of.with_elasticity(self._change, action, *real)
+        return action(*real) + 1j * (action(*imaginary) + STEP * change)
 
 
 def _parts(fields: tuple, part: Callable) -> tuple:

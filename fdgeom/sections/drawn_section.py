@@ -1,13 +1,12 @@
 """Sections drawn as a mesh: full 6×6 matrices, their derivatives, and the recovery of stress."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
 from firedrake import Function, FunctionSpace, TensorFunctionSpace, VectorFunctionSpace
-from mpi4py import MPI
 
 from fdgeom import citations
 from fdgeom.messages import format_value
@@ -15,6 +14,7 @@ from fdgeom.operations import Interpolation
 from fdgeom.operations.dependent import MadeOnce, read_in
 from fdgeom.validation import array, choice, instance
 
+from . import properties
 from .checks import check_connected, check_elasticity, check_materials, check_mesh
 from .derivatives import MatrixSlopes
 from .elasticity import Regions, broken_element, change_of, from_mandel, values_at
@@ -23,23 +23,10 @@ from .material import AnyMaterial, material_axes, turned
 from .matrices import SectionMatrices, check_axis
 from .operators import Operators, strain_vector
 from .outline import Tessellation, of_edges
-from .properties import (
-    mass_centre,
-    section_axes,
-    shear_centre,
-    shear_compliances,
-    shifted,
-    tension_centre,
-    to_body,
-)
 from .saint_venant import SaintVenant, mixed
 
-#: Words for the origin, and the centre that each means, from compliance and inertia.
-ORIGINS = {
-    "tension": lambda S, M: tension_centre(S),
-    "shear": lambda S, M: shear_centre(S),
-    "mass": lambda S, M: mass_centre(M),
-}
+#: Words for the origin: the centre that each means.
+ORIGINS = ("tension", "shear", "mass")
 #: Resultants of the six solutions against unit ones: 1e-15 to 1e-10, 1e-7 for very thin walls.
 WORST_BALANCE = 1e-6
 CHANGED = (
@@ -87,7 +74,10 @@ class DrawnSection(SectionMatrices):
         axis = check_axis(axis)
         check_mesh(mesh, degree)
         citations.cite(type(self))
-        origin = _check_origin(origin)
+        if isinstance(origin, str):
+            choice("origin, if not two numbers,", origin, ORIGINS)
+        else:
+            origin = array("origin", origin, (2,), wanted="two numbers in the mesh's coordinates")
         self.mesh, self.degree = mesh, degree
         self.materials = MappingProxyType(check_materials(mesh, materials))
         check_connected(mesh)
@@ -115,7 +105,7 @@ class DrawnSection(SectionMatrices):
         C = elasticity.dat.data_ro
         axial = op.moments(C[..., 0, 0])[3, 3]
         shear = op.moments((C[..., 4, 4] + C[..., 5, 5]) / 4)[3, 3]
-        inertia = op.moments(_density(self.regions, element))
+        inertia = op.moments(self.regions.density(element))
         self.area, self._mean_shear_modulus = op.area, shear / op.area
         self._solutions = SaintVenant(op, axial)
         self.balance = self._solutions.balance
@@ -129,8 +119,8 @@ class DrawnSection(SectionMatrices):
         self._inertia, self._given_origin = inertia, origin
         self.origin = self._origin_of(S, inertia)
         #: Strain about the centroid from one about the origin, in the section's own axes.
-        self._to_centroid = X = shifted(op.centroid - self.origin)
-        inverse, T = np.linalg.inv(X), to_body(axis)
+        self._to_centroid = X = properties.shifted(op.centroid - self.origin)
+        inverse, T = np.linalg.inv(X), properties.to_body(axis)
         super().__init__(*self._about(self.origin, S, inertia, axis), axis=axis)
         self.description = f"section of {mesh.comm.allreduce(mesh.cell_set.size)} cells"
         #: Functions of a Real space that hold stiffness and inertia on pyadjoint's tape, if they do.
@@ -160,27 +150,20 @@ class DrawnSection(SectionMatrices):
         """The origin, from compliance and inertia about the centroid, in the section's own axes."""
         given = self._given_origin
         if isinstance(given, str):
-            return self._operators.centroid + ORIGINS[given](S, M)
+            return self._operators.centroid + getattr(properties.centres(S, M), given)
         return np.array(given)
 
     def _about(self, origin, S: np.ndarray, M: np.ndarray, axis: int) -> tuple[np.ndarray, ...]:
         """Stiffness and inertia about the origin in the body frame, from S and M."""
-        X, T = shifted(self._operators.centroid - origin), to_body(axis)
+        X, T = properties.shifted(self._operators.centroid - origin), properties.to_body(axis)
         return T @ X.T @ np.linalg.inv(S) @ X @ T.T, T @ X.T @ M @ X @ T.T
 
-    @cached_property
-    def slopes(self) -> MatrixSlopes:
-        """Derivatives of stiffness and inertia by C and ρ, with an origin that follows its centre."""
+    def slopes(self, *, origin_fixed: bool = False) -> MatrixSlopes:
+        """Derivatives of stiffness and inertia by C and ρ; the origin is fixed, or follows its centre."""
 
-        return self._slopes_about(self._origin_of)
-
-    @cached_property
-    def _slopes_at_origin(self) -> MatrixSlopes:
-        return self._slopes_about(lambda S, M: self.origin)
-
-    def _slopes_about(self, origin: Callable) -> MatrixSlopes:
         def about(S: np.ndarray, M: np.ndarray) -> tuple[np.ndarray, ...]:
-            return self._about(origin(S, M), S, M, self.axis)
+            origin = self.origin if origin_fixed else self._origin_of(S, M)
+            return self._about(origin, S, M, self.axis)
 
         return MatrixSlopes(self._solutions, self._inertia, about)
 
@@ -199,7 +182,7 @@ class DrawnSection(SectionMatrices):
 
         With the mean shear modulus, defined by energy, not by Cowper's mean displacement.
         """
-        S = shear_compliances(self._own_compliance)
+        S = properties.shear_compliances(self._own_compliance)
         return 1 / (S * self._mean_shear_modulus * self.area)
 
     def derivative(
@@ -231,7 +214,7 @@ class DrawnSection(SectionMatrices):
         """
         self._check_drawing()
         change = change_of(self.regions, parameter, tag, self._element)
-        return self._slopes_at_origin.push(*change)
+        return self.slopes(origin_fixed=True).push(*change)
 
     def gradient(
         self,
@@ -276,10 +259,15 @@ class DrawnSection(SectionMatrices):
         >>> section.gradient(weights, [("angle", tag) for tag in (1, 2, 3)])  # doctest: +SKIP
         """
         self._check_drawing()
-        pairs = _check_parameters(parameters)
+        pairs = [] if isinstance(parameters, str) else list(parameters)
+        if not pairs or any(not isinstance(pair, tuple | list) or len(pair) != 2 for pair in pairs):
+            raise ValueError(
+                "parameters must be pairs (parameter, tag), such as ('angle', 1) or "
+                f"(('youngs_moduli', 0), None), not {format_value(parameters)}"
+            )
         changes = [change_of(self.regions, *pair, self._element) for pair in pairs]
         of_inertia = np.zeros((6, 6)) if inertia_weights is None else inertia_weights
-        by_elasticity, by_density = self._slopes_at_origin.pull(
+        by_elasticity, by_density = self.slopes(origin_fixed=True).pull(
             array("weights", weights, (6, 6)), array("inertia_weights", of_inertia, (6, 6))
         )
         found = [
@@ -318,7 +306,7 @@ class DrawnSection(SectionMatrices):
     def _tensor(self, name: str, vectors: np.ndarray) -> Function:
         """A field (3, 3) in the body frame of Mandel's vectors."""
         field = Function(TensorFunctionSpace(self.mesh, self.element, shape=(3, 3)), name=name)
-        own, axes = np.array(from_mandel(vectors.T)), section_axes(self.axis)
+        own, axes = np.array(from_mandel(vectors.T)), properties.section_axes(self.axis)
         field.dat.data_wo[...] = np.einsum("ai,ijn,bj->nab", axes, own, axes)
         return field
 
@@ -327,7 +315,7 @@ class DrawnSection(SectionMatrices):
         self._check_drawing()
         wanted = "six numbers (moment, force) in the body frame"
         values = array("resultants", resultants, (6,), wanted=wanted)
-        return np.linalg.solve(self._to_centroid.T, to_body(self.axis).T @ values)
+        return np.linalg.solve(self._to_centroid.T, properties.to_body(self.axis).T @ values)
 
     def recover(self, resultants) -> Function:
         """Stress in three dimensions under given resultants.
@@ -358,7 +346,8 @@ class DrawnSection(SectionMatrices):
     def recover_warping(self, resultants) -> Function:
         """Displacement (3) of the section beside its rigid motion, body frame, continuous."""
         loads, field = self._unit_loads(resultants), Function(self._operators.space, name="warping")
-        field.dat.data_wo[...] = mixed(loads, self._solutions.warping) @ section_axes(self.axis).T
+        own, axes = mixed(loads, self._solutions.warping), properties.section_axes(self.axis)
+        field.dat.data_wo[...] = own @ axes.T
         return field
 
     def failure_index(self, resultants, criteria) -> Function:
@@ -388,49 +377,20 @@ class DrawnSection(SectionMatrices):
 
     def _failure(self, resultants, criteria, quantity: str, start: float) -> Function:
         """A quantity of the criteria by tag, from the stress in the axes of each material."""
-        given, space = self._by_tag(criteria), FunctionSpace(self.mesh, self.element)
-        field, stress = Function(space, name=quantity), self._strain.values
-        field.dat.data_wo[...] = start
-        stress.dat.data_wo[...] = self._stress_vectors(resultants)
-        values, vectors = field.dat.data_wo_with_halos, stress.dat.data_ro_with_halos
-        for tag, material, cells in self.regions:
-            criterion = given.get(tag, given.get(None))
-            if criterion is None:
-                continue
-            nodes = space.cell_node_list[cells]
-            own = from_mandel(np.moveaxis(vectors[nodes], -1, 0))
-            axes = material_axes(material, np.eye(3), values_at(space, nodes))
-            values[nodes] = getattr(criterion, quantity)(turned(own, axes))
-        return field
-
-    def _by_tag(self, criteria) -> dict:
         given = dict(criteria) if isinstance(criteria, Mapping) else {None: criteria}
         for tag, criterion in given.items():
             instance("criteria", criterion, VonMises | TsaiWu, "fdgeom.VonMises or fdgeom.TsaiWu")
             if tag is not None and tag not in self.materials:
                 raise ValueError(f"criteria: no material has the tag {tag!r}")
-        return given
-
-
-def _check_origin(origin):
-    if isinstance(origin, str):
-        return choice("origin, if not two numbers,", origin, ORIGINS)
-    return array("origin", origin, (2,), wanted="two numbers in the mesh's coordinates")
-
-
-def _check_parameters(parameters) -> list[tuple]:
-    pairs = [] if isinstance(parameters, str) else list(parameters)
-    if not pairs or any(not isinstance(pair, tuple | list) or len(pair) != 2 for pair in pairs):
-        raise ValueError(
-            "parameters must be pairs (parameter, tag), such as ('angle', 1) or "
-            f"(('youngs_moduli', 0), None), not {format_value(parameters)}"
-        )
-    return pairs
-
-
-def _density(regions: Regions, element) -> np.ndarray:
-    density = regions.density(element).dat.data_ro
-    least = regions.mesh.comm.allreduce(density.min(initial=np.inf), op=MPI.MIN)
-    if not least > 0:
-        raise ValueError(f"materials: a density is not positive everywhere, but {least:.3g}")
-    return density
+        space = FunctionSpace(self.mesh, self.element)
+        field, vectors = Function(space, name=quantity), self._stress_vectors(resultants)
+        values = field.dat.data_wo
+        values[...] = start
+        for tag, material, nodes in self.regions.nodes(space):
+            criterion = given.get(tag, given.get(None))
+            if criterion is None:
+                continue
+            own = from_mandel(np.moveaxis(vectors[nodes], -1, 0))
+            axes = material_axes(material, np.eye(3), values_at(space, nodes))
+            values[nodes] = getattr(criterion, quantity)(turned(own, axes))
+        return field

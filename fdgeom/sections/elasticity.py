@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import ufl
 from firedrake import Constant, FiniteElement, Function, FunctionSpace, TensorElement
+from mpi4py import MPI
 from ufl.core.expr import Expr
 
 from .material import Material, Ply, entries, unchecked
@@ -53,7 +54,7 @@ def matrix_of(material: Material) -> np.ndarray:
 
 
 class Regions:
-    """Pairs of a material and the local cells (with halo) that have it."""
+    """The materials of a section and the cells of this rank that have them."""
 
     def __init__(self, mesh, materials: dict) -> None:
         self.mesh, self.materials = mesh, materials
@@ -65,33 +66,38 @@ class Regions:
 
     def cells(self, tag) -> np.ndarray:
         if tag is None:
-            return np.arange(self.mesh.cell_set.total_size)
-        return np.asarray(self.mesh.cell_subset(tag).indices)
+            return np.arange(self.mesh.cell_set.size)
+        return np.asarray(self.mesh.cell_subset(tag).owned_indices)
+
+    def nodes(self, space) -> Iterator[tuple[object, object, np.ndarray]]:
+        """Tag, material, nodes of a discontinuous space in its cells."""
+        for tag, material, cells in self:
+            yield tag, material, space.cell_node_list[cells]
 
     def elasticity(self, element) -> Function:
         """The field C with the nodes of a scalar element that is discontinuous."""
         space = FunctionSpace(self.mesh, element)
         field = Function(FunctionSpace(self.mesh, TensorElement(element, shape=(6, 6))))
-        values = field.dat.data_wo_with_halos
-        for _, material, cells in self:
-            nodes = space.cell_node_list[cells]
+        values = field.dat.data_wo
+        for _, material, nodes in self.nodes(space):
             if _knows(material):
                 values[nodes] = matrix_of(material.evaluated(values_at(space, nodes)))
             else:
                 # Of a stress that is known in UFL only.
                 known = Function(field.function_space()).interpolate(in_ufl(material))
-                values[nodes] = known.dat.data_ro_with_halos[nodes]
+                values[nodes] = known.dat.data_ro[nodes]
         return field
 
-    def density(self, element) -> Function:
-        """The field ρ with the nodes of a scalar element that is discontinuous."""
+    def density(self, element) -> np.ndarray:
+        """ρ at the nodes of a scalar element that is discontinuous, on this rank."""
         space = FunctionSpace(self.mesh, element)
-        field = Function(space)
-        values = field.dat.data_wo_with_halos
-        for _, material, cells in self:
-            nodes = space.cell_node_list[cells]
-            values[nodes] = values_at(space, nodes)(material.density)
-        return field
+        found = np.zeros(space.dof_dset.size)
+        for _, material, nodes in self.nodes(space):
+            found[nodes] = values_at(space, nodes)(material.density)
+        least = self.mesh.comm.allreduce(found.min(initial=np.inf), op=MPI.MIN)
+        if not least > 0:
+            raise ValueError(f"materials: a density is not positive everywhere, but {least:.3g}")
+        return found
 
     def given(self) -> list[Expr]:
         """The UFL expressions in the materials."""
@@ -140,7 +146,7 @@ def values_at(space, nodes: np.ndarray) -> Callable:
             return value
         if isinstance(value, Constant):
             return float(value)
-        return Function(space).interpolate(value).dat.data_ro_with_halos[nodes]
+        return Function(space).interpolate(value).dat.data_ro[nodes]
 
     return evaluate
 
@@ -169,21 +175,17 @@ def in_ufl(material) -> Expr:
 
 
 def change_of(regions: Regions, parameter, tag, element) -> tuple[np.ndarray, np.ndarray]:
-    """Derivatives of C (points, 6, 6) and ρ (points,) on this rank by a parameter of the material with a
-    tag, or of all that have it.
-    """
+    """Derivatives of C (points, 6, 6) and ρ (points,) by a parameter of the material with a tag."""
     name, index = parameter if isinstance(parameter, tuple) else (parameter, None)
     if tag is not None and tag not in regions.materials:
         raise ValueError(f"tag: no material has the tag {tag!r}")
     space = FunctionSpace(regions.mesh, element)
-    # With the halo first, since cells are known with it.
-    count = space.dof_dset.total_size
+    count = space.dof_dset.size
     elasticity, density = np.zeros((count, 6, 6)), np.zeros(count)
     found = False
-    for here, material, cells in regions:
+    for here, material, nodes in regions.nodes(space):
         if tag not in (None, here) or not _knows(material):
             continue
-        nodes = space.cell_node_list[cells]
         moved = _moved(material.evaluated(values_at(space, nodes)), name, index)
         if moved is None:
             continue
@@ -195,8 +197,7 @@ def change_of(regions: Regions, parameter, tag, element) -> tuple[np.ndarray, np
             f"parameter: no material there has {parameter!r}, or its formulas are a user's own; take "
             "finite differences of those"
         )
-    own = space.dof_dset.size
-    return elasticity[:own], density[:own]
+    return elasticity, density
 
 
 def _moved(material, name: str, index: int | None):

@@ -130,28 +130,24 @@ class Orthotropic(Material):
         scalar("density", self.density, above=0)
         if any(isinstance(v, Expr) for v in (*self.youngs_moduli, *self.poisson_ratios)):
             return
-        least = np.linalg.eigvalsh(self._compliance())[0]
-        if not least > 0:
+        # The leading minors of the compliance, by Sylvester's criterion.
+        v21, _, _, determinant = self._reverse_ratios()
+        if not (determinant > 0 and self.poisson_ratios[0] * v21 < 1):
             raise ValueError(
                 "poisson_ratios: the stiffness is not positive definite with these Young's moduli; "
                 f"|ν12| must stay below √(E1/E2), and so on, not {self.poisson_ratios!r} "
                 "(the order is 12, 13, 23, with ν_ij/E_i = ν_ji/E_j)"
             )
 
-    def _compliance(self) -> np.ndarray:
+    def _reverse_ratios(self) -> tuple:
+        """ν₂₁, ν₃₁, ν₃₂ and E₁E₂E₃ times the determinant of the compliance of normal stress."""
         (e1, e2, e3), (v12, v13, v23) = self.youngs_moduli, self.poisson_ratios
-        return np.array(
-            [
-                [1 / e1, -v12 / e1, -v13 / e1],
-                [-v12 / e1, 1 / e2, -v23 / e2],
-                [-v13 / e1, -v23 / e2, 1 / e3],
-            ]
-        ) * max(self.youngs_moduli)
+        v21, v31, v32 = v12 * e2 / e1, v13 * e3 / e1, v23 * e3 / e2
+        return v21, v31, v32, 1 - v12 * v21 - v23 * v32 - v13 * v31 - 2 * v21 * v32 * v13
 
     def _normal_stiffness(self) -> list[list]:
         (e1, e2, e3), (v12, v13, v23) = self.youngs_moduli, self.poisson_ratios
-        v21, v31, v32 = v12 * e2 / e1, v13 * e3 / e1, v23 * e3 / e2
-        d = 1 - v12 * v21 - v23 * v32 - v13 * v31 - 2 * v21 * v32 * v13
+        v21, v31, v32, d = self._reverse_ratios()
         c12, c13, c23 = (
             e1 * (v21 + v31 * v23) / d,
             e1 * (v31 + v21 * v32) / d,
@@ -237,15 +233,8 @@ def entries(tensor) -> list[list]:
 
 def turned(tensor, frame) -> list[list]:
     """Components of a 3×3 tensor along the rows of ``frame``."""
-    half = [
-        [_sum(frame[i][k] * tensor[k][l] for k in range(3)) for l in range(3)] for i in range(3)
-    ]
-    return [[_sum(half[i][l] * frame[j][l] for l in range(3)) for j in range(3)] for i in range(3)]
-
-
-def _sum(terms):
-    first, second, third = terms
-    return first + second + third
+    half = [[sum(frame[i][k] * tensor[k][l] for k in range(3)) for l in range(3)] for i in range(3)]
+    return [[sum(half[i][l] * frame[j][l] for l in range(3)) for j in range(3)] for i in range(3)]
 
 
 def unchecked(material, /, **parameters):

@@ -17,16 +17,7 @@ from fdgeom.operations.dependent import MadeOnce
 from fdgeom.taping import refuse_recorded
 from fdgeom.validation import array, choice, instance
 
-from .properties import (
-    Centres,
-    mass_centre,
-    principal_bending,
-    section_axes,
-    shear_centre,
-    tension_centre,
-    to_body,
-    to_convention,
-)
+from . import properties
 
 #: The word for sections in files.
 FORMAT = "fdgeom section"
@@ -99,36 +90,36 @@ class SectionMatrices:
     @property
     def _own_compliance(self) -> np.ndarray:
         """The compliance in the section's own axes: beam's axis, then the transverse two."""
-        T = to_body(self.axis)
+        T = properties.to_body(self.axis)
         return T.T @ self.compliance @ T
 
     @property
     def shear_centre(self) -> np.ndarray:
         """Shear centre, where a transverse force does not twist, along the transverse axes."""
-        return shear_centre(self._own_compliance)
+        return properties.shear_centre(self._own_compliance)
 
     @property
     def tension_centre(self) -> np.ndarray:
         """Tension centre, where an axial force does not bend, along the transverse axes."""
-        return tension_centre(self._own_compliance)
+        return properties.tension_centre(self._own_compliance)
 
     @property
     def mass_centre(self) -> np.ndarray:
         """Centre of mass: two coordinates along the transverse axes."""
         self._need_numbers("mass_centre")
-        T = to_body(self.axis)
-        return mass_centre(T.T @ self.inertia @ T)
+        T = properties.to_body(self.axis)
+        return properties.mass_centre(T.T @ self.inertia @ T)
 
     @property
     def principal_axes(self) -> np.ndarray:
         """Directions of principal bending in the body frame, rows of (2, 3), the stiffest first."""
-        directions = principal_bending(self._own_compliance)[1]
-        return directions @ section_axes(self.axis)[:, 1:].T
+        directions = properties.principal_bending(self._own_compliance)[1]
+        return directions @ properties.section_axes(self.axis)[:, 1:].T
 
     @property
     def principal_stiffnesses(self) -> np.ndarray:
         """Bending stiffnesses about :attr:`principal_axes`, the other resultants being zero."""
-        return principal_bending(self._own_compliance)[0]
+        return properties.principal_bending(self._own_compliance)[0]
 
     def _need_numbers(self, name: str) -> None:
         if not self.is_constant:
@@ -149,7 +140,7 @@ class SectionMatrices:
         made.made_of = self.made_of
         return made
 
-    def centres_at(self, s) -> Centres:
+    def centres_at(self, s) -> properties.Centres:
         """Shear, tension and mass centre at places of a beam.
 
         Parameters
@@ -171,10 +162,10 @@ class SectionMatrices:
         """
         s = array("s", s, wanted="finite arc lengths")
         stiffness, inertia = self._matrices_at("centres_at", s)
-        T = to_body(self.axis)
+        T = properties.to_body(self.axis)
         S = T.T @ np.linalg.inv(stiffness) @ T
-        centres = shear_centre(S), tension_centre(S), mass_centre(T.T @ inertia @ T)
-        return Centres(*(np.broadcast_to(centre, (*s.shape, 2)) for centre in centres))
+        centres = properties.centres(S, T.T @ inertia @ T)
+        return properties.Centres(*(np.broadcast_to(centre, (*s.shape, 2)) for centre in centres))
 
     def _matrices_at(self, caller: str, s) -> tuple[np.ndarray, np.ndarray]:
         """Stiffness and inertia there, (..., 6, 6); (6, 6) if they are the same everywhere."""
@@ -191,7 +182,8 @@ class SectionMatrices:
         """Stiffness and inertia in the order and axes of another program: see `fdgeom.Section.from_table`."""
         self._need_numbers("to_table")
         return tuple(
-            to_convention(m, convention, self.axis) for m in (self.stiffness, self.inertia)
+            properties.to_convention(m, convention, self.axis)
+            for m in (self.stiffness, self.inertia)
         )
 
     def save(self, path: str | os.PathLike) -> None:

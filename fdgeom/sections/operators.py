@@ -5,8 +5,7 @@ is (u | g,₁ | g,₂) in the axes of the section, and the strain its symmetric 
 S(u) for g = 0. All fields are arrays (nodes, 3) of the nodes that this rank owns.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -86,11 +85,8 @@ class Operators:
             inner(ufl.dot(elasticity, strain_vector(w, None)), strain_vector(h, None))
             + self._shift * inner(w, h)
         ) * measure
-        self._place()
-
-    def _place(self) -> None:
-        """Area, centroid, and the six rigid fields about the centroid."""
-        y = SpatialCoordinate(self.mesh)
+        # Area, centroid, and the six rigid fields about the centroid.
+        y = SpatialCoordinate(mesh)
         place = Function(self.space).interpolate(ufl.as_vector([0.0, y[0], y[1]])).dat.data_ro
         self.rigid = rigid_fields(place)
         moments = self.moments(1.0)
@@ -100,13 +96,12 @@ class Operators:
         self.rigid = rigid_fields(place - np.array([0.0, *self.centroid]))
         self.polar_moment = self.moments(1.0)[0, 0]
 
-    @contextmanager
-    def holding(self, elasticity: np.ndarray) -> Iterator[None]:
-        """Context with another elasticity in the forms, values on this rank; the factor stays."""
+    def with_elasticity(self, elasticity: np.ndarray, action: Callable, *fields) -> np.ndarray:
+        """The result of an action with another elasticity, values on this rank; the factor stays."""
         values = self.elasticity.dat.data_ro.copy()
         self.elasticity.dat.data_wo[...] = elasticity
         try:
-            yield
+            return action(*fields)
         finally:
             self.elasticity.dat.data_wo[...] = values
 

@@ -185,9 +185,7 @@ class Tessellation:
 
     @cached_property
     def outline(self) -> np.ndarray:
-        """Edges (edges, 2) that belong to one cell of this rank only: the outline of the section,
-        on several ranks with the borders between them.
-        """
+        """Edges (edges, 2) of one cell of this rank only: the outline, and the borders between ranks."""
         edges = np.stack([self.rim, np.roll(self.rim, -1, axis=1)], axis=-1)
         return occur_once(self.places.reshape(-1, 2), edges.reshape(-1, 2))
 

@@ -44,9 +44,7 @@ def to_body(axis: int) -> np.ndarray:
 
 
 def shifted(c) -> np.ndarray:
-    """X (6, 6): the strain ε + κ×c at the point (c₁, c₂) of the section from that at the reference,
-    so that a stiffness or inertia about c is XᵀKX about the reference.
-    """
+    """X (6, 6), the strain at c from that at the reference: K about c is XᵀKX about the reference."""
     X = np.eye(6, dtype=np.result_type(float, *c))
     X[3, 1:3] = c[1], -c[0]
     X[4, 0], X[5, 0] = -c[1], c[0]
@@ -55,10 +53,8 @@ def shifted(c) -> np.ndarray:
 
 def tension_centre(S: np.ndarray) -> np.ndarray:
     """Tension centre, where an axial force does not bend, from compliances (..., 6, 6)."""
-    second, minus_first = np.moveaxis(
-        np.linalg.solve(S[..., 1:3, 1:3], -S[..., 1:3, 3, None])[..., 0], -1, 0
-    )
-    return np.stack([-minus_first, second], axis=-1)
+    found = np.linalg.solve(S[..., 1:3, 1:3], -S[..., 1:3, 3, None])[..., 0]
+    return np.stack([-found[..., 1], found[..., 0]], axis=-1)
 
 
 def shear_centre(S: np.ndarray) -> np.ndarray:
@@ -72,10 +68,13 @@ def mass_centre(M: np.ndarray) -> np.ndarray:
     return np.stack([-M[..., 2, 3], M[..., 1, 3]], axis=-1) / M[..., 3, 3, None]
 
 
+def centres(S: np.ndarray, M: np.ndarray) -> Centres:
+    """All centres from compliances and inertias (..., 6, 6) in the section's own axes."""
+    return Centres(shear_centre(S), tension_centre(S), mass_centre(M))
+
+
 def principal_bending(S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Stiffnesses (2,) and transverse directions (2, 2) of principal bending, the stiffest first,
-    with axial force and torque zero, hence for any reference.
-    """
+    """Stiffnesses (2,) and directions (2, 2) of bending alone, the stiffest first."""
     compliances, vectors = np.linalg.eigh(S[1:3, 1:3])
     # Of the two senses of each, the one along an axis rather than against it.
     sense = np.sign(vectors[np.abs(vectors).argmax(axis=0), [0, 1]])

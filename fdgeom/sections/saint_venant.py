@@ -50,20 +50,12 @@ class SaintVenant:
         pairs = list(zip(self.warping, self.slope, strict=True))
         self.work = np.array([op.against_warping(*pair) for pair in pairs])
         self.force = np.array([op.against_slope(*pair) for pair in pairs])
-        self.compliance = symmetric(self._energy(self.warping, self.slope))
-        self.balance = self._balance()
-
-    def _energy(self, warping: np.ndarray, slope: np.ndarray) -> np.ndarray:
-        """∫ σᵢ:ε(gⱼ, uⱼ) with the stress of the solutions."""
-        op = self.op
-        return op.pair(self.work, warping) + op.pair(self.force, slope)
-
-    def _balance(self) -> float:
-        op = self.op
-        resultants = op.pair(self.force, op.rigid)
-        length = np.sqrt(op.polar_moment / op.area)
-        units = np.array([length] * 3 + [1.0] * 3)
-        return float(np.abs(resultants * units[:, None] / units - np.eye(6)).max())
+        # ∫ σᵢ:ε(gⱼ, uⱼ) with the stress of the solutions.
+        energy = op.pair(self.work, self.warping) + op.pair(self.force, self.slope)
+        self.compliance = symmetric(energy)
+        units = np.array([np.sqrt(op.polar_moment / op.area)] * 3 + [1.0] * 3)
+        resultants = op.pair(self.force, op.rigid) * units[:, None] / units
+        self.balance = float(np.abs(resultants - np.eye(6)).max())
 
 
 class _Shear:

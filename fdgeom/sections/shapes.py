@@ -70,16 +70,13 @@ class Shape(GluedMesh):
 def _layers(plies, count: int) -> list:
     # A pair is one ply unless its second entry is one too; an angle may be a UFL expression.
     is_pair = isinstance(plies, tuple) and len(plies) == 2
-    if hasattr(plies, "stress") or (is_pair and not _is_ply(plies[1])):
+    is_two = is_pair and (isinstance(plies[1], tuple) or hasattr(plies[1], "stress"))
+    if hasattr(plies, "stress") or (is_pair and not is_two):
         return [plies] * count
     plies = list(plies)
     if len(plies) != count:
         raise ValueError(f"plies: there are {count} layers, not {len(plies)}")
     return plies
-
-
-def _is_ply(given) -> bool:
-    return isinstance(given, tuple) or hasattr(given, "stress")
 
 
 # --- full sections -------------------------------------------------------------------------------------
@@ -204,16 +201,15 @@ def i_beam(width: float, height: float, thickness, *, layers=(1,), along: int = 
     flange, web = _flange_and_web(thickness, width, height, webs=1, flanges=2)
     x, y, d, inner = width / 2, height / 2, web / 2, height / 2 - flange
     rows, along = _rows(layers, through), whole("along", along, least=1)
-    web_rows = rows[0]
     beside = max(2, round(along * (x - d) / (2 * inner)))
 
     def flange_blocks(wall, sign):
-        # Counter-clockwise: the bottom to the right, the top to the left.
-        for start, end, cells, cut in ((-x, -d, beside, None), (-d, d, 0, web_rows),
-                                       (d, x, beside, None)):  # fmt: skip
+        # Counter-clockwise: the bottom to the right, the top to the left; nodes of the web at the web.
+        web_nodes = rows[0] if sign > 0 else 1 - rows[0][::-1]
+        for start, end, cells in ((-x, -d, beside), (-d, d, web_nodes), (d, x, beside)):
             corners = [(sign * start, -sign * y), (sign * end, -sign * y),
                        (sign * end, -sign * inner), (sign * start, -sign * inner)]  # fmt: skip
-            yield Block(wall, straight(corners), cells or len(cut) - 1, *rows)
+            yield Block(wall, straight(corners), cells, *rows)
 
     corners = [(-d, inner), (-d, -inner), (d, -inner), (d, inner)]
     blocks = [*flange_blocks("bottom", 1), Block("web", straight(corners), along, *rows)]

@@ -18,11 +18,9 @@ from .elasticity import in_ufl
 
 
 class TapedSection(ArrayOperation):
-    """Stiffness and inertia of a drawn section as an operation on C and ρ at its points.
+    """Stiffness and inertia of a drawn section as an operation on C and ρ at its points."""
 
-    Replays make a new section by ``make()``; the user's section is not changed.
-    """
-
+    # Replays make a new section by ``make()``; the user's section is not changed.
     # It is also the system of its block on the tape, whose functions are the two matrices.
     def __init__(self, section: DrawnSection, make: Callable[[], DrawnSection]) -> None:
         self._section, self._make = section, make
@@ -41,10 +39,9 @@ class TapedSection(ArrayOperation):
         self._read.take()
 
     def _updates(self, scalar) -> Iterator[Interpolate]:
-        for _, material, cells in self._section.regions:
-            here = np.zeros(scalar.dof_dset.total_size, dtype=bool)
-            here[scalar.cell_node_list[cells]] = True
-            own = here[: scalar.dof_dset.size]
+        for _, material, nodes in self._section.regions.nodes(scalar):
+            own = np.zeros(scalar.dof_dset.size, dtype=bool)
+            own[nodes] = True
             values = in_ufl(material), ufl.as_ufl(material.density)
             for field, value in zip(self._points, values, strict=True):
                 if extract_coefficients(value):
@@ -64,15 +61,15 @@ class TapedSection(ArrayOperation):
         return self._section
 
     def tangents(self, dots):
-        found = self._present().slopes.push(*owned_values(dots))
+        found = self._present().slopes().push(*owned_values(dots))
         return [m.reshape(f.dat.data_ro.shape) for m, f in zip(found, self.matrices, strict=True)]
 
     def cotangents(self, bars):
-        return self._present().slopes.pull(*(bar.reshape(6, 6) for bar in bars))
+        return self._present().slopes().pull(*(bar.reshape(6, 6) for bar in bars))
 
     def cotangent_rates(self, bars, dots):
         bars = [bar.reshape(6, 6) for bar in bars]
-        return self._present().slopes.pull_rates(bars, *owned_values(dots))
+        return self._present().slopes().pull_rates(bars, *owned_values(dots))
 
     # --- as the system of its block --------------------------------------------------------------
     def functions(self) -> dict[str, Function]:

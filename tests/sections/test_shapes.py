@@ -36,6 +36,14 @@ def test_areas():
         assert area(shape) == pytest.approx(exact, rel=1e-4)
 
 
+@pytest.mark.parametrize("layers", [(1, 2), (2, 1, 3)])
+def test_layers_of_an_i_meet(layers):
+    """The flanges share all nodes at the web, whose layers need not be of one thickness."""
+    mesh = shapes.i_beam(1.0, 2.0, (0.1, 0.05), layers=layers, along=4, through=1).mesh
+    # Euler's number of a plane region without holes.
+    assert mesh.num_vertices() - mesh.num_edges() + mesh.num_cells() == 1
+
+
 def test_walls_layers_and_tangents():
     """Each layer has its share of the wall, and the tangent runs counter-clockwise."""
     box = shapes.box(1.0, 0.6, 0.1, layers=(1, 3), along=6, through=1)

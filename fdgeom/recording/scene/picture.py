@@ -9,8 +9,7 @@ import numpy as np
 from fdgeom.recording.snapshots import Snapshots
 from fdgeom.sections.outline import ellipse
 
-from .geometry import joined, sweep, transported
-from .symbols import Symbols, across
+from .geometry import Symbols, across, joined, sweep, transported
 
 #: Shapes in a scene at most.
 MOST = 400
@@ -65,10 +64,9 @@ def picture(
     )  # fmt: skip
     rods = joined(
         [
-            sweep(outline, positions[:, a:b], orientations[:, a:b], shapes.axis)
+            sweep(outline, positions[:, a:b], orientations[:, a:b], shapes.axis, a)
             for outline, (a, b) in zip(outlines, parts, strict=True)
-        ],
-        [a for a, _ in parts],
+        ]
     )
     fields = [_field(name, values[name], parts, rods.nodes, units) for name in values]
     mesh = k3d.mesh(
@@ -129,9 +127,7 @@ def picture(
 
 
 def _in_time(values: np.ndarray, extent: float) -> dict[str, np.ndarray] | np.ndarray:
-    """Values (times, ...) by the number of the time, as k3d has them, with as many digits as a picture
-    shows, so that they compress.
-    """
+    """Values (times, ...) by the number of the time, as k3d has them, rounded so that they compress."""
     # The times themselves will not do: k3d takes those within 0.001 of one another for one.
     unit = 2.0 ** np.floor(np.log2(extent * 4e-5))
     rounded = (np.round(values / unit) * unit).astype(np.float32)

@@ -15,7 +15,7 @@ from fdgeom.recording.snapshots import Snapshots, holds_shapes
 from fdgeom.recording.units import FIELDS, check_units
 from fdgeom.sections.outline import ellipse, rectangle
 from fdgeom.statics.modes import VibrationModes
-from fdgeom.validation import choice, instance, text
+from fdgeom.validation import array, choice, instance, text
 
 from .picture import picture
 
@@ -149,14 +149,10 @@ def _outlines(shapes: Snapshots, outline: str | None, sides) -> list[np.ndarray]
 
 
 def _sides(thickness) -> tuple[float, float]:
-    try:
-        both = np.broadcast_to(np.asarray(thickness, dtype=float), 2)
-    except (TypeError, ValueError):
-        both = np.array([np.nan])
-    if not np.all(np.isfinite(both)) or not np.all(both > 0):
-        raise ValueError(
-            f"thickness must be a positive length or two, not {format_value(thickness)}"
-        )
+    wanted = "a positive length or two"
+    both = np.broadcast_to(array("thickness", thickness, (), (1,), (2,), wanted=wanted), 2)
+    if not np.all(both > 0):
+        raise ValueError(f"thickness must be {wanted}, not {format_value(thickness)}")
     return float(both[0]), float(both[1])
 
 
