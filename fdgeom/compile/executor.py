@@ -64,14 +64,6 @@ class CompiledExecutor:
         self.unit.drop_dead(outside)
         self.fields = Fields(self.unit, outside)
 
-    def load(self) -> None:
-        """Copy the values of all Functions that the steps read to the fields of the unit."""
-        self.fields.load()
-
-    def store(self) -> None:
-        """Copy the values that the steps have written back to the Functions."""
-        self.fields.store()
-
     def advance(
         self, steps: int, t: float, dt: float, elapsed: int = 0
     ) -> tuple[int, SolveFailed | None]:
@@ -97,7 +89,7 @@ class CompiledExecutor:
         if done and failure is None:
             self.fields.stored()
         elif done:  # else the Functions still hold the values before the failed step
-            self.store()
+            self.fields.store()
         return done, failure
 
     def _step_by_step(
@@ -119,7 +111,7 @@ class CompiledExecutor:
 
     def _restore(self, saved, reports: bytes) -> None:
         if saved is None:
-            self.load()
+            self.fields.load()
         else:
             self.fields.put(saved)
         memoryview(self.unit.reports).cast("B")[:] = reports
