@@ -17,7 +17,6 @@ from ufl.corealg.traversal import unique_pre_traversal
 from fdgeom.errors import CannotCompile
 from fdgeom.forms import simplify
 from fdgeom.operations.dependent import Dependent
-from fdgeom.operations.interpolate import sampled
 
 #: More points would make more code than the cache holds.
 _POINTS = 6
@@ -165,4 +164,14 @@ def nodal_weight(space, term: Term) -> Function:
 
 def cell_lengths(mesh) -> Function:
     """The lengths of the cells, as a DG0 function."""
-    return sampled("length", c.CellVolume(mesh), FunctionSpace(mesh, "DG", 0), private=True)
+    lengths = Function(FunctionSpace(mesh, "DG", 0), name="length")
+    # Firedrake fetches the values of ghosts.
+    cells = lengths.cell_node_map().values[:, 0]
+    ends = mesh.coordinates.cell_node_map().values
+
+    def make() -> None:
+        x = mesh.coordinates.dat.data_ro_with_halos.reshape(-1)[ends]
+        lengths.dat.data_wo[cells] = np.abs(x[:, 1] - x[:, 0])
+
+    Dependent([lengths], [ufl.SpatialCoordinate(mesh)], make, private=True)
+    return lengths
