@@ -16,7 +16,7 @@ from ufl.core.expr import Expr
 from ufl.corealg.traversal import unique_pre_traversal
 
 from fdgeom.data import Field, Number, fields
-from fdgeom.errors import CannotCompile, NoCompiler, SolveFailed
+from fdgeom.errors import CannotCompile, SolveFailed
 from fdgeom.execution.assembly import MatrixAssembly, VectorAssembly
 from fdgeom.execution.snes import EssentialRows, HeldSNES
 from fdgeom.execution.solve import SolveRun
@@ -133,9 +133,11 @@ class PointwiseUpdate:
             self._update = CompiledExecutor([Map(values=assignments)])
             self._update.unit.make_ready()
             return
-        except (CannotCompile, NoCompiler) as error:
+        except MemoryError:
+            raise
+        except Exception as error:
             self._update, self.why_not_compiled = None, str(error)
-            if isinstance(error, NoCompiler):
+            if not isinstance(error, CannotCompile):
                 warnings.warn(f"interpolating instead: {error}", stacklevel=2)
         nodal = all(has_nodal_values(target.function_space()) for target in self._assignments)
         self._put = Function.interpolate if nodal else Function.assign
