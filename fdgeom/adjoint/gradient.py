@@ -8,7 +8,7 @@ from pyadjoint.tape import stop_annotating
 from fdgeom.adjoint.block import NO_PLACES, replay_of
 from fdgeom.adjoint.steps import StepReplay
 from fdgeom.adjoint.values import Vectors, cotangent_of, keys, parts
-from fdgeom.execution import FunctionalAssembly, LinearForm
+from fdgeom.execution import FunctionalAssembly, VectorAssembly
 from fdgeom.execution.petsc_messages import REVERSE_SWEEP
 from fdgeom.forms import checked_form, slope_by
 from fdgeom.messages import format_value
@@ -127,7 +127,7 @@ class _Slopes:
         self._slopes = []
         for f in form.coefficients():
             if keys([f]) & active and (slope := slope_by(form, f)) is not None:
-                self._slopes.append((f, LinearForm(slope)))
+                self._slopes.append((f, VectorAssembly(slope)))
 
     @property
     def by(self) -> set[int]:
@@ -141,7 +141,7 @@ class _Slopes:
     def add_to(self, cotangents: Vectors) -> None:
         """Add its present derivatives to cotangents."""
         for f, slope in self._slopes:
-            for part, values in zip(parts(f), slope.assemble(), strict=True):
+            for part, values in zip(parts(f), slope.values(), strict=True):
                 cotangents.add(part, values)
 
 

@@ -102,15 +102,9 @@ class ListTrajectory(Trajectory):
         along = list(active) if dots is None else [dots[f] for f in active]
         more = [] if dots is None else [dots[f] for f in seeded]
         wanted = [*active, *along] if dots is not None else active
-        super().__init__(operations, [*seeded, *more], wanted, once=True, runs=runs)
+        super().__init__(operations, [*seeded, *more], wanted, runs=runs)
         self._cotangents = Places(active, along, self.cotangents)
         self._rates = None if dots is None else Places(active, active, self.cotangents)
-
-    def advance(self, steps: int, t: float, dt: float) -> None:
-        # A run that has failed may have left values.
-        self._store.clear()
-        self._times.clear()
-        super().advance(steps, t, dt)
 
     def load(self, derivatives: Derivatives) -> None:
         """Set the cotangents after the operations."""

@@ -221,7 +221,7 @@ class Replay:
         )
         if d.tangents is not None and not placed:
             operations.places.put(d.tangents)
-        trajectory.advance(1, *at)
+        trajectory.advance(*at)
         if after is not None:
             after()
         trajectory.load(d)

@@ -13,8 +13,7 @@
 - `unit`, `executor`: lists of operations as compiled units; `load_and_store`: the values of
   Functions for these; `stored_steps`: steps whose values are stored, and their adjoint steps;
 - `newton`: iterations of Newton's method from Python; `snes_types`: types of SNES and PC, for chains
-  and for solves node by node or cell by cell;
-- `nodal_update`: assignments on the arrays of Functions, without a unit.
+  and for solves node by node or cell by cell.
 """
 
 from fdgeom.compile.executor import CompiledExecutor

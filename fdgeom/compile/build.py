@@ -42,19 +42,17 @@ def load(
     functions: Mapping[str, tuple],
     *,
     level: str = BY_HAND,
-    work: str = "compiled steps",
-    otherwise: str = "",
 ) -> ctypes.CDLL:
     """Compile a text, or find it compiled on disk; collective."""
-    # functions: their results and arguments. work, otherwise: what needs the compiler, and what goes
-    # without, for the error message. PyOP2 compiles on rank 0, and keeps the library in its cache by the
-    # text, the compiler with its version and all flags. Headers are parts of the text for this reason.
+    # functions: their results and arguments. PyOP2 compiles on rank 0, and keeps the library in its cache
+    # by the text, the compiler with its version and all flags. Headers are parts of the text for this
+    # reason.
     try:
         library = _library(code, (level, *_FLAGS), comm)
     except (RuntimeError, OSError, compilation.CompilationError) as error:
         raise NoCompiler(
-            f"{work} need a working C++ compiler (PETSc's, usually mpicxx), and it failed: install "
-            f"one{otherwise}"
+            "compiled steps need a working C++ compiler (PETSc's, usually mpicxx), and it failed: install "
+            "one, or pass compiled=False to step through PETSc SNES instead"
         ) from error
     for name, (result, arguments) in functions.items():
         function = getattr(library, name)
@@ -100,7 +98,6 @@ Call = declared("Call", "fields.hpp")
 Test = declared("Test", "convergence.hpp")
 Copy = declared("Copy", "fields.hpp")
 Run = declared("Run", "fields.hpp")
-NodalValues = declared("NodalValues", "update.hpp")
 Neighbour = declared("Neighbour", "exchange.hpp")
 Exchange = declared("Exchange", "exchange.hpp")
 Front = declared("Front", "fronts.hpp")

@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import structural_rank
 
 from fdgeom.compile.differentiate import Entries, jacobian, of_one_node, operations
 from fdgeom.compile.functionals import slopes_of
-from fdgeom.compile.layout import Layout, Part, marked, part_like, parts_of
+from fdgeom.compile.layout import Layout, Part, marked, parts_of
 from fdgeom.compile.program import ScalarProgram
 from fdgeom.compile.terms import whole_integrals
 from fdgeom.errors import CannotCompile
@@ -138,7 +138,7 @@ def lower_chain(lowering, op: Solve) -> ChainProgram:
             raise CannotCompile(
                 f"{op.name} takes {length} operations a cell, more than {_OPERATIONS}"
             )
-    _attempts(made, usual)
+    _attempts(made, layout, usual)
     return made
 
 
@@ -155,7 +155,7 @@ def _unknowns(op: Solve, layout: Layout) -> list[Unknown]:
             own = set(np.concatenate(dofs) % part.size) if dofs else set()
             components = set().union(*layout.comm.allgather(own))
             for k in range(part.size):
-                held = part_like(part, mask) if k in components else None
+                held = layout.part_like(part, mask) if k in components else None
                 found.append(Unknown(part, k, held, sources[part] if sources else None))
     return sorted(found, key=lambda u: not u.part.nodal)
 
@@ -243,13 +243,13 @@ def _entries(p: ScalarProgram, outputs, inputs, first) -> Entries:
     return {(i, numbers[j]): e for (i, j), e in found.items()}
 
 
-def _attempts(made: ChainProgram, usual: int) -> None:
+def _attempts(made: ChainProgram, layout: Layout, usual: int) -> None:
     """The first guesses with prescribed values, and which attempts begin with them."""
-    op, p, most = made.op, made.cell, made.test.max_it
+    op, most = made.op, made.test.max_it
     attempts = list(op.attempts)
     guesses = list(dict.fromkeys(a.guess for a in attempts)) or [op.guess]
     for guess in guesses:
-        made.guesses.append(_guess(made, p, guess))
+        made.guesses.append(_guess(made, layout, guess))
     # A smaller limit of the user's is that of all attempts.
     limits = [max(most, a.max_it or 0) if most >= usual else most for a in attempts]
     made.attempts = [
@@ -258,9 +258,9 @@ def _attempts(made: ChainProgram, usual: int) -> None:
     ] or [(0, Attempt(guess=op.unknown, max_it=most))]
 
 
-def _guess(made: ChainProgram, p: ScalarProgram, guess: Function | None) -> list[int]:
+def _guess(made: ChainProgram, layout: Layout, guess: Function | None) -> list[int]:
     """The first guess of the unknowns of a block; without one it is the present value."""
-    op = made.op
+    op, p = made.op, made.cell
     if made.affine:
         values = [p.zero] * len(made.unknowns)
     elif guess is None or guess.dat is op.unknown.dat:
@@ -275,11 +275,12 @@ def _guess(made: ChainProgram, p: ScalarProgram, guess: Function | None) -> list
         for i, u in enumerate(made.unknowns):
             if u.held is None or u.part not in parts_of(piece):
                 continue
-            held = u.held if alone else part_like(u.part, own)
+            held = u.held if alone else layout.part_like(u.part, own)
             mask = p.input(("value", held, "C", u.component))
             value = p.zero
             if q.value is not None:
-                value = p.input(("value", part_like(u.part, q.value), "C", u.component))
+                part = layout.part_like(u.part, q.value)
+                value = p.input(("value", part, "C", u.component))
             chosen = p.compare(">", mask, p.const(0.5))
             values[i] = p.select(chosen, value, values[i])
     return values

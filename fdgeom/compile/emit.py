@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fdgeom.compile.differentiate import jacobian, solution
-from fdgeom.compile.layout import AT_NODES, Part
+from fdgeom.compile.layout import AT_NODES, Layout, Part
 from fdgeom.compile.lower import LocalProgram
 from fdgeom.compile.program import COMPARISONS, FUNCTIONS, ScalarProgram
 from fdgeom.errors import CannotCompile
@@ -46,16 +46,12 @@ class Code:
     in_cells: bool = False
 
 
-def emit(local: LocalProgram, constants: Constants) -> Code:
-    """The code of an operation; ``constants`` gets those that it reads."""
-    return LocalWriter(local, constants).code()
-
-
 class Writer:
     """The functions of a struct, and the parts that they read and write."""
 
-    def __init__(self, op: Operation, constants: Constants) -> None:
-        self._op, self._constants = op, constants
+    # constants: gets those that the functions read.
+    def __init__(self, op: Operation, constants: Constants, layout: Layout) -> None:
+        self._op, self._constants, self._layout = op, constants, layout
         self._ins: list[Part] = []
         self._outs: list[Part] = []
         self._neighbours: set[Part] = set()
@@ -122,8 +118,8 @@ class Writer:
 class LocalWriter(Writer):
     """The struct of an operation at single places."""
 
-    def __init__(self, local: LocalProgram, constants: Constants) -> None:
-        super().__init__(local.op, constants)
+    def __init__(self, local: LocalProgram, constants: Constants, layout: Layout) -> None:
+        super().__init__(local.op, constants, layout)
         self._local = local
         self._unknowns = {x: f"u[{k}]" for k, x in enumerate(local.unknowns)}
         self._flags = {"affine": False, "chord": False}
@@ -251,24 +247,11 @@ class LocalWriter(Writer):
         guess = [p.zero] * len(m.unknowns) if self._flags["affine"] else m.guess
         pairs = [(f"u[{k}]", x) for k, x in enumerate(guess)]
         self._function("void guess", "raw *u", self._lines(p, pairs))
-        self._flags["held"] = bool(m.holds)
-        if m.holds:
-            lines: list[str] = []
-            for number, hold in enumerate(m.holds):
-                for k, inputs in enumerate(hold.inputs):
-                    if inputs is None:
-                        continue
-                    mask, value = f"m{number}_{k}", f"v{number}_{k}"
-                    pairs = [(f"const raw {mask}", inputs[0]), (f"const raw {value}", inputs[1])]
-                    text = "\n      ".join(
-                        [
-                            *self._lines(p, pairs),
-                            f"u[{k}] = choose({mask} > 0.5, {value}, u[{k}]);",
-                            f"m[{k}] = choose({mask} > 0.5, raw{{}}, m[{k}]);",
-                        ]
-                    )
-                    lines.append(f"{{\n      {text}\n    }}")
-            self._function("void hold", "raw *u, raw *m", lines)
+        self._flags["held"] = bool(m.held)
+        if m.held:
+            pairs = [(f"u[{k}]", x) for k, x, _ in m.held]
+            pairs += [(f"m[{k}]", free) for k, _, free in m.held]
+            self._function("void hold", "raw *u, raw *m", self._lines(p, pairs))
 
 
 def statements(

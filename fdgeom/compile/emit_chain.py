@@ -14,17 +14,11 @@ from fdgeom.errors import CannotCompile
 _OWN = "__attribute__((noinline))"
 
 
-def emit_chain(chain: ChainProgram, constants: Constants, layout: Layout) -> Code:
-    """The code of a solve along chains; ``constants`` gets those that it reads."""
-    code = _ChainWriter(chain, constants).code()
-    if not chain.small:
-        code.tree = TreeOfChains(layout, chain)
-    return code
+class ChainWriter(Writer):
+    """The struct of a solve along chains."""
 
-
-class _ChainWriter(Writer):
-    def __init__(self, chain: ChainProgram, constants: Constants) -> None:
-        super().__init__(chain.op, constants)
+    def __init__(self, chain: ChainProgram, constants: Constants, layout: Layout) -> None:
+        super().__init__(chain.op, constants, layout)
         self._chain = chain
         self._sizes: dict[str, int] = {
             "n": len(chain.unknowns), "chain_unknowns": chain.in_chains,
@@ -79,7 +73,8 @@ class _ChainWriter(Writer):
         ]
         text = self._text(sizes, flags, arrays)
         ghosts = list(dict.fromkeys(u.part.kind for u in m.unknowns))
-        return Code(text, self._ins, self._outs, solves=True, ghosts=ghosts, test=m.test)
+        tree = None if m.small else TreeOfChains(self._layout, m)
+        return Code(text, self._ins, self._outs, True, ghosts=ghosts, test=m.test, tree=tree)
 
     def _field(self, part: Part | None) -> int:
         return -1 if part is None else self._number(self._ins, part)
@@ -162,13 +157,12 @@ class _ChainWriter(Writer):
         tangent = [
             (f"J[{k}]", m.link_tangent[entry]) for k, entry in enumerate(sorted(m.link_tangent))
         ]
-        how = "__attribute__((noinline))"
         for name, outputs, arguments in (
             ("tangent", [*residual, *tangent], "raw *r, raw *J"),
             ("residual", residual, "raw *r"),
         ):
             lines = statements(m.link, outputs, self._load)
-            self._function(f"void link_{name}", arguments, lines, how)
+            self._function(f"void link_{name}", arguments, lines, _OWN)
 
 
 def _listed(values) -> str:

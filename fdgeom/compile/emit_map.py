@@ -12,23 +12,18 @@ from fdgeom.compile.map_layout import MapLayout, Nodes
 from fdgeom.forms import is_real
 
 
-def emit_map(made: MapProgram | CellProgram, constants: Constants, layout: MapLayout) -> Code:
-    """The code of an operation; ``constants`` gets those that it reads."""
-    writer = _CellWriter if isinstance(made, CellProgram) else _NodeWriter
-    return writer(made, constants, layout).code()
-
-
 class _MapWriter(Writer):
     """The arguments of kernels."""
 
-    layout: MapLayout
-    _maps: list[Nodes]
+    def __init__(self, made, constants: Constants, layout: MapLayout) -> None:
+        super().__init__(made, constants, layout)
+        self._maps: list[Nodes] = []
 
     def _map(self, nodes: Nodes) -> tuple[int, int]:
         """The number of a map, and how many nodes it gives a cell."""
         if nodes not in self._maps:
             self._maps.append(nodes)
-        return self._maps.index(nodes), self.layout.map_of(nodes).shape[1]
+        return self._maps.index(nodes), self._layout.map_of(nodes).shape[1]
 
     def _gathered(self, part: Part) -> tuple[str, str, int]:
         """The arguments of a call that gathers the values of a part in cells, and how many these are."""
@@ -38,19 +33,19 @@ class _MapWriter(Writer):
 
     def _parts_read(self, kernel: Kernel, but: Part | None = None) -> list[Part]:
         """The parts that a kernel reads, the coordinates first."""
-        read = [self.layout.mesh.coordinates, *kernel.coefficients]
-        parts = [part for f in read if not is_real(f) for part in self.layout.parts_of(f)]
+        read = [self._layout.mesh.coordinates, *kernel.coefficients]
+        parts = [part for f in read if not is_real(f) for part in self._layout.parts_of(f)]
         return [part for part in dict.fromkeys(parts) if part != but]
 
     def _call(self, kernel: Kernel, names: dict[Part, str]) -> list[str]:
         """The lines that call a kernel, which adds to A; ``names`` has the arrays of parts."""
-        lines, arguments = [], ["A", names[self.layout.parts_of(self.layout.mesh.coordinates)[0]]]
+        lines, arguments = [], ["A", names[self._layout.parts_of(self._layout.mesh.coordinates)[0]]]
         for k, f in enumerate(kernel.coefficients):
             if is_real(f):
                 lines.append(self._declared(f, "T", f"r{k}"))
                 arguments.append(f"r{k}")
             else:
-                arguments.append(names[self.layout.parts_of(f)[0]])
+                arguments.append(names[self._layout.parts_of(f)[0]])
         for k, constant in enumerate(kernel.constants):
             lines.append(self._declared(constant, "double", f"c{k}"))
             arguments.append(f"c{k}")
@@ -63,10 +58,11 @@ class _MapWriter(Writer):
         return f"const {kind} {name}[{size}] = {{{values}}};"
 
 
-class _NodeWriter(LocalWriter, _MapWriter):
+class NodeWriter(_MapWriter, LocalWriter):
+    """The struct of an operation at nodes."""
+
     def __init__(self, made: MapProgram, constants: Constants, layout: MapLayout) -> None:
-        super().__init__(made, constants)
-        self.layout, self._maps = layout, []
+        super().__init__(made, constants, layout)
         self._sizes["nb"] = max(made.given, 1)
         self._flags["sums"] = bool(made.sums)
 
@@ -107,10 +103,12 @@ class _NodeWriter(LocalWriter, _MapWriter):
         )
 
 
-class _CellWriter(_MapWriter):
+class CellWriter(_MapWriter):
+    """The struct of a solve in each cell."""
+
     def __init__(self, made: CellProgram, constants: Constants, layout: MapLayout) -> None:
-        super().__init__(made.op, constants)
-        self.layout, self._maps, self._made = layout, [], made
+        super().__init__(made.op, constants, layout)
+        self._made = made
 
     def code(self) -> Code:
         """The struct."""
@@ -141,7 +139,7 @@ class _CellWriter(_MapWriter):
         sizes = {"n": n, "nb": 1, "nw": max(first, 1)}
         text = self._text(sizes, {"solves": True}, [self._in_sizes()])
         return Code(
-            text, self._ins, self._outs, solves=True, places=self.layout.cells, maps=self._maps,
+            text, self._ins, self._outs, solves=True, places=self._layout.cells, maps=self._maps,
             in_cells=True,
         )  # fmt: skip
 

@@ -67,14 +67,6 @@ class CompiledExecutor:
         self.finite: bool | None = None
         self._stores_all = outside is not None and self.fields.stores(outside)
 
-    def load(self) -> None:
-        """Copy the values of all Functions that the steps read to the fields of the unit."""
-        self.fields.load()
-
-    def store(self) -> None:
-        """Copy the values that the steps have written back to the Functions."""
-        self.fields.store()
-
     def advance(
         self, steps: int, t: float, dt: float, elapsed: int = 0
     ) -> tuple[int, SolveFailed | None]:
@@ -101,7 +93,7 @@ class CompiledExecutor:
             self.fields.stored()
             self.finite = self.unit.stored_finite if self._stores_all else None
         elif done:  # else the Functions still hold the values before the failed step
-            self.store()
+            self.fields.store()
         return done, failure
 
     def _step_by_step(
@@ -123,7 +115,7 @@ class CompiledExecutor:
 
     def _restore(self, saved, reports: bytes) -> None:
         if saved is None:
-            self.load()
+            self.fields.load()
         else:
             self.fields.put(saved)
         memoryview(self.unit.reports).cast("B")[:] = reports

@@ -15,7 +15,14 @@ _FUNCTIONS = {
     c.Cosh: "cosh", c.Sinh: "sinh", c.Tanh: "tanh", c.Acos: "acos", c.Asin: "asin",
     c.Atan: "atan", c.Erf: "erf", c.Abs: "fabs",
 }  # fmt: skip
-_COMPARISONS = {c.LT: "<", c.LE: "<=", c.GT: ">", c.GE: ">=", c.EQ: "==", c.NE: "!="}
+#: Operations of scalar operands.
+_METHODS = {
+    c.Product: "mul", c.Division: "div", c.Power: "power", c.Atan2: "atan2", c.Conditional: "select",
+}  # fmt: skip
+_COMPARISONS = {
+    c.LT: "<", c.LE: "<=", c.GT: ">", c.GE: ">=", c.EQ: "==", c.NE: "!=", c.AndCondition: "&&",
+    c.OrCondition: "||",
+}  # fmt: skip
 _NO_VALUES = (c.MultiIndex, c.Label)
 _SAME = (c.Variable, c.Conj, c.Real)
 
@@ -31,7 +38,6 @@ class Scalars:
         self._program, self._terminal = program, terminal
         self._found: dict = {}
         self._add = np.frompyfunc(program.add, 2, 1)
-        self._mul = np.frompyfunc(program.mul, 2, 1)
 
     def scalar(self, expression) -> int:
         """The node of a scalar expression."""
@@ -89,16 +95,11 @@ class Scalars:
         g = self._program
         if isinstance(e, c.Sum):
             return self._add(*values)
-        if isinstance(e, c.Product):
-            return self._mul(*self._aligned(e, values))
-        if isinstance(e, c.Division):
-            return np.frompyfunc(g.div, 2, 1)(*self._aligned(e, values))
-        if isinstance(e, c.Power):
-            return np.frompyfunc(g.power, 2, 1)(*self._aligned(e, values))
+        if type(e) in _METHODS:
+            method = getattr(g, _METHODS[type(e)])
+            return np.frompyfunc(method, len(values), 1)(*self._aligned(e, values))
         if type(e) in _FUNCTIONS:
             return np.frompyfunc(lambda a: g.function(_FUNCTIONS[type(e)], a), 1, 1)(values[0])
-        if isinstance(e, c.Atan2):
-            return np.frompyfunc(g.atan2, 2, 1)(*self._aligned(e, values))
         if isinstance(e, _SAME):
             return values[0]
         if isinstance(e, c.Indexed):
@@ -111,13 +112,8 @@ class Scalars:
             return np.stack(values)
         if type(e) in _COMPARISONS:
             return np.frompyfunc(lambda a, b: g.compare(_COMPARISONS[type(e)], a, b), 2, 1)(*values)
-        if isinstance(e, (c.AndCondition, c.OrCondition)):
-            sign = "&&" if isinstance(e, c.AndCondition) else "||"
-            return np.frompyfunc(lambda a, b: g.compare(sign, a, b), 2, 1)(*values)
         if isinstance(e, c.NotCondition):
             return np.frompyfunc(g.negated, 1, 1)(values[0])
-        if isinstance(e, c.Conditional):
-            return np.frompyfunc(g.select, 3, 1)(*self._aligned(e, values))
         if isinstance(e, (c.MaxValue, c.MinValue)):
             sign = ">" if isinstance(e, c.MaxValue) else "<"
             pick = lambda a, b: g.select(g.compare(sign, a, b), a, b)  # noqa: E731

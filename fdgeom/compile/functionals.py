@@ -31,7 +31,7 @@ class Functionals:
 
         def terminal(e, derivatives: int) -> np.ndarray:
             if isinstance(e, c.SpatialCoordinate):
-                e = self.coordinates_at(kind) or e
+                e = self.layout.coordinates_at(kind) or e
             if derivatives:
                 raise CannotCompile(
                     "derivatives in space, where only values of one place are known"
@@ -52,10 +52,6 @@ class Functionals:
     def of_kind(self, f: Function, kind: tuple) -> list[Part]:
         """The parts of a Function at the places of a kind."""
         return [part for part in self.layout.parts_of(f) if part.kind == kind]
-
-    def coordinates_at(self, kind: tuple) -> Function | None:
-        """The coordinates of places, if these are nodes."""
-        return self.layout.mesh.coordinates if kind == AT_NODES else None
 
     def nodal_works(
         self, program: ScalarProgram, terms: Sequence[Term], kind: tuple = AT_NODES
@@ -81,7 +77,7 @@ class Functionals:
 
     def space_of(self, kind: tuple) -> FunctionSpace:
         """The space of one value at each place of a kind."""
-        return FunctionSpace(self.layout.mesh, "CG" if kind == AT_NODES else "DG", int(kind[0]))
+        return FunctionSpace(self.layout.mesh, *self.layout.element_of(kind))
 
     def length(self, program: ScalarProgram) -> int:
         """The length of a cell."""

@@ -129,11 +129,6 @@ def basis_at(function: Function, x: float, derivatives: int) -> list[float]:
     return [float(value) for value in table]
 
 
-def part_like(part: Part, function: Function) -> Part:
-    """The part of another Function of the same space, on a chain."""
-    return next(other for other in parts_of(function) if other.kind == part.kind)
-
-
 def dofs_of(space) -> list[int]:
     """How many degrees of freedom (or blocks of them) each vertex of a cell has, and its interior."""
     element = space.finat_element.entity_dofs()
@@ -241,17 +236,24 @@ class Layout:
 
     def summands(self, number: Function, kind: tuple) -> Part:
         """What the places of a kind give to a number of a Real space, which is the sum over them."""
-        family = ("CG", 1) if kind[0] else ("DG", 0)
-        name = "summands", id(number.dat), kind
 
-        def make() -> tuple[Function, Part]:
-            space = VectorFunctionSpace(self.mesh, *family, dim=number.dat.data_ro.size)
-            (part,) = parts_of(Function(space, name=f"summands of {number.name()}"))
-            return number, part
+        def make() -> Part:
+            size = number.dat.data_ro.size
+            space = VectorFunctionSpace(self.mesh, *self.element_of(kind), dim=size)
+            (part,) = self.parts_of(Function(space, name=f"summands of {number.name()}"))
+            return part
 
-        found = self.made_once(name, make)
-        self.sums[found[1]] = number
-        return found[1]
+        part = self.made_once(("summands", id(number.dat), kind), make)
+        self.sums[part] = number
+        return part
+
+    def element_of(self, kind: tuple) -> tuple:
+        """The element, or its family and degree, of one value at each place of a kind."""
+        return ("CG", 1) if kind[0] else ("DG", 0)
+
+    def coordinates_at(self, kind: tuple) -> Function | None:
+        """The coordinates of places, if these are nodes."""
+        return self.mesh.coordinates if kind == AT_NODES else None
 
     def total(self, part: Part) -> np.ndarray:
         """The sum of a part over all places of all ranks."""

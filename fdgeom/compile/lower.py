@@ -32,24 +32,13 @@ from fdgeom.compile.functionals import (
 )
 from fdgeom.compile.layout import AT_NODES, IN_CELLS, Part, marked
 from fdgeom.compile.program import ScalarProgram
-from fdgeom.compile.terms import terms_of
+from fdgeom.compile.terms import Term, rule_of, terms_of
 from fdgeom.errors import CannotCompile
 from fdgeom.forms import is_real
 from fdgeom.operations import Assemble, Check, Copy, Map, Operation, Solve, parts
 
 #: Programs of more operations take too long to compile.
 _OPERATIONS = 8000
-
-
-@dataclass
-class HeldUnknowns:
-    """Prescribed components of the unknown of a solve."""
-
-    #: 1 at the prescribed degrees of freedom.
-    mask: Part
-    dofs: np.ndarray
-    #: For each unknown: the inputs of its mask and of its value; None for those of other parts.
-    inputs: list[tuple[int, int] | None]
 
 
 @dataclass
@@ -77,7 +66,11 @@ class LocalProgram:
     unknowns: list[int] = field(default_factory=list)
     residual: list[int] = field(default_factory=list)
     guess: list[int] = field(default_factory=list)
-    holds: list[HeldUnknowns] = field(default_factory=list)
+    #: Prescribed unknowns: their numbers, and nodes of ``place`` for their values and for 0 where they are
+    #: prescribed, 1 elsewhere.
+    held: list[tuple[int, int, int]] = field(default_factory=list)
+    #: Parts that are 1 at prescribed degrees of freedom, and these.
+    masks: list[tuple[Part, np.ndarray]] = field(default_factory=list)
     #: Of a check: the value, and what is negative where that is not needed; nodes of ``place``.
     check: int | None = None
     sufficient: int | None = None
@@ -138,13 +131,17 @@ class Lowering(Functionals):
         if kinds != [AT_NODES]:
             return len(kinds) > 1
         both = {op.test, op.unknown}
-        terms = terms_of(op.work) if isinstance(op.work, Form) else []
-        return any(both <= set(extract_coefficients(t.rest)) and not t.is_nodal() for t in terms)
+        others = self._parted(terms_of(op.work), AT_NODES)[1] if isinstance(op.work, Form) else []
+        return any(both <= set(extract_coefficients(t.rest)) for t in others)
+
+    def _program(self, op: Operation, kind: tuple) -> LocalProgram:
+        """An empty program of the places of a kind."""
+        return LocalProgram(op, kind[0])
 
     # --- operations at single places -----------------------------------------------------------
     def _map(self, op: Map, kind: tuple) -> LocalProgram:
         """The assignments at the places of one kind."""
-        made = LocalProgram(op, kind[0])
+        made = self._program(op, kind)
         scalars = self.at_places(made.place, kind)
         for f, e in op.values.items():
             parts = self.of_kind(f, kind)
@@ -162,7 +159,7 @@ class Lowering(Functionals):
         """The copies at the places of one kind."""
         every = self._written(op.target)
         sources = [None] * len(every) if op.source is None else self.layout.parts_of(op.source)
-        made = LocalProgram(op, kind[0])
+        made = self._program(op, kind)
         p = made.place
         if op.rows is not None and len(parts(op.target)) > 1:
             raise CannotCompile(f"a copy of rows of {op.target.name()}, a mixed function")
@@ -185,20 +182,21 @@ class Lowering(Functionals):
         return made
 
     def _check(self, op: Check) -> LocalProgram:
-        value = expand_derivatives(op.value)
-        parts = [part for f in op.reads if not is_real(f) for part in self.layout.parts_of(f)]
-        at_nodes = all(part.nodal for part in parts) and not differentiates(value)
-        made = LocalProgram(op, at_nodes)
-        if at_nodes:
-            made.check = self.at_places(made.place, AT_NODES).scalar(value)
-        else:
-            # In cells an expression is evaluated at the midpoint.
-            length = self.length(made.place)
-            at = Point(made.place, self.layout, 0.5, length, None)
-            made.check = Scalars(made.place, at).scalar(value)
-            if op.sufficient is not None:
-                enough = expand_derivatives(op.sufficient)
-                made.sufficient = self.at_places(made.place, AT_NODES).scalar(enough)
+        kinds, value = self._kinds(fields_of(op.reads)), expand_derivatives(op.value)
+        if len(kinds) == 1 and not differentiates(value):
+            made = self._program(op, kinds[0])
+            made.check = self.at_places(made.place, kinds[0]).scalar(value)
+            return made
+        return self._check_in_cells(op, value)
+
+    def _check_in_cells(self, op: Check, value) -> LocalProgram:
+        """A check of an expression at the midpoints of cells."""
+        made = LocalProgram(op, False)
+        at = Point(made.place, self.layout, 0.5, self.length(made.place), None)
+        made.check = Scalars(made.place, at).scalar(value)
+        if op.sufficient is not None:
+            enough = expand_derivatives(op.sufficient)
+            made.sufficient = self.at_places(made.place, AT_NODES).scalar(enough)
         return made
 
     # --- functionals ----------------------------------------------------------------------------
@@ -208,84 +206,98 @@ class Lowering(Functionals):
             kind = kind or (AT_NODES if made.at_nodes else IN_CELLS)
             value = self.at_places(made.place, kind).scalar(expand_derivatives(work))
             return [(made.place.one, value)], []
-        terms = terms_of(work)
-        nodal = [t for t in terms if made.at_nodes and t.is_nodal()]
-        others = [t for t in terms if not any(t is n for n in nodal)]
+        nodal, others = [], terms_of(work)
+        if made.at_nodes:
+            nodal, others = self._parted(others, AT_NODES)
         if self.layout.has_links:
             made.link_works = self.cell_works(made.link, others, of_links=True)
-        if not made.at_nodes:
-            return [], self.cell_works(made.cell, terms)
         return self.nodal_works(made.place, nodal), self.cell_works(made.cell, others)
+
+    def _parted(self, terms: Sequence[Term], kind: tuple) -> tuple[list[Term], list[Term]]:
+        """The terms that are functions of the values of one node of a kind, and the others."""
+        found: tuple[list[Term], list[Term]] = [], []
+        for term in terms:
+            read = fields_of(extract_coefficients(term.rest))
+            nodal = (
+                term.is_pointwise()
+                and all(part.kind == kind for f in read for part in self.layout.parts_of(f))
+                and self._is_collocated(term, kind)
+            )
+            found[not nodal].append(term)
+        return found
+
+    def _is_collocated(self, term: Term, kind: tuple) -> bool:
+        """Whether the points of the quadrature of a term are nodes of a kind."""
+        integral = term.integral
+        if integral.integral_type() == "exterior_facet":
+            return True
+        return integral.integral_type() == "cell" and set(rule_of(integral)[0]) <= {0.0, 1.0}
 
     def _assembled(self, op: Assemble) -> list[LocalProgram]:
         """A sum over nodes has a program for each kind of them, a form one for all."""
-        if isinstance(op.work, Form):
-            return [self._assemble(op, None)]
-        kinds = self._kinds(fields_of(op.by) or fields_of(op.reads))
-        return [self._assemble(op, kind) for kind in kinds]
-
-    def _assemble(self, op: Assemble, kind: tuple | None) -> LocalProgram:
         numbers = [f for f in op.by if is_real(f)]
-        by = {f: self.layout.parts_of(f) for f in op.by if f not in numbers}
-        targets = {f: self._written(op.by[f]) for f in by}
-        nodal = any(part.nodal for own in by.values() for part in own)
-        made = LocalProgram(op, kind[0] if kind else nodal)
+        if isinstance(op.work, Form):
+            return [self._assemble(op, None, numbers)]
+        kinds = self._kinds(fields_of(op.by) or fields_of(op.reads))
+        return [self._assemble(op, kind, [] if k else numbers) for k, kind in enumerate(kinds)]
+
+    def _assemble(
+        self, op: Assemble, kind: tuple | None, numbers: Sequence[Function]
+    ) -> LocalProgram:
+        """The derivatives by numbers, and by the parts of Functions at places of a kind (None: of all)."""
+        nodal = any(part.nodal for f in fields_of(op.by) for part in self.layout.parts_of(f))
+        made = self._program(op, kind or (AT_NODES if nodal else IN_CELLS))
         nodes, cells = self._split(made, op.work, kind)
-        for f, own in by.items():
-            for part, target in zip(own, targets[f], strict=True):
+        where = self._where(made, nodes, cells, kind)
+        for f in fields_of(op.by):
+            targets = self._written(op.by[f])
+            for k, (part, target) in enumerate(zip(self.layout.parts_of(f), targets, strict=True)):
                 if kind not in (None, part.kind):
                     continue
-                adds = op.by[f] in op.adds
-                self._derivative(made, nodes, cells, part, target, op.work, adds)
+                for program, stores, works, at in where:
+                    if at[0] == part.nodal:
+                        slopes = slopes_of(program, works, values_of(program, part))
+                        if program is made.place:
+                            sums = self._sums(made, cells, f, k, part)
+                            slopes = [program.add(s, b) for s, b in zip(slopes, sums, strict=True)]
+                        stores += self._sets(op, f, program, target, slopes)
         for f in numbers:
-            where = [
-                (made.place, made.stores, nodes, kind or (AT_NODES if made.at_nodes else IN_CELLS))
-            ]
-            if isinstance(op.work, Form):
-                where.append((made.cell, made.cell_stores, cells, IN_CELLS))
-                if self.layout.has_links:
-                    where.append((made.link, made.link_stores, made.link_works, IN_CELLS))
             for program, stores, works, at in where:
                 if works:
-                    target, adds = self.layout.summands(op.by[f], at), op.by[f] in op.adds
-                    stores += self._by_number(program, works, f, target, adds)
+                    stores += self._by_number(op, f, program, works, at)
         return made
 
+    def _where(self, made: LocalProgram, nodes: Works, cells, kind: tuple | None) -> list[tuple]:
+        """Programs of a functional with their stores, their integrands and the kind of their places."""
+        if kind is not None:
+            return [(made.place, made.stores, nodes, kind)]
+        found = [(made.place, made.stores, nodes, AT_NODES)] if made.at_nodes else []
+        found.append((made.cell, made.cell_stores, cells, IN_CELLS))
+        if self.layout.has_links:
+            found.append((made.link, made.link_stores, made.link_works, IN_CELLS))
+        return found
+
     def _by_number(
-        self, program: ScalarProgram, works: Works, number: Function, target: Part, adds: bool
+        self, op: Assemble, number: Function, program: ScalarProgram, works: Works, kind: tuple
     ) -> list[tuple[Part, int, int]]:
-        """The stores of what each place gives to the derivative by a number."""
+        """The stores of what each place of a kind gives to the derivative by a number."""
         slopes = slopes_of(program, works, constant_values(program, number))
-        if adds:
+        target = self.layout.summands(op.by[number], kind)
+        return self._sets(op, number, program, target, slopes)
+
+    @staticmethod
+    def _sets(
+        op: Assemble, f: Function, program: ScalarProgram, target: Part, slopes: Sequence[int]
+    ) -> list[tuple[Part, int, int]]:
+        """The stores of derivatives by a Function, which are added to old values or replace them."""
+        if op.by[f] in op.adds:
             old = values_of(program, target)
             slopes = [program.add(s, x) for s, x in zip(slopes, old, strict=True)]
         return [(target, k, s) for k, s in enumerate(slopes)]
 
-    def _derivative(self, made, nodes: Works, cells: Works, part, target, work, adds: bool) -> None:
-        """The stores of the derivative by one part."""
-        at_place = part.nodal or not isinstance(work, Form)
-        where = [(made.place, made.stores, nodes)]
-        if not at_place:
-            where = [(made.cell, made.cell_stores, cells)]
-            if self.layout.has_links:
-                where.append((made.link, made.link_stores, made.link_works))
-        for program, stores, works in where:
-            slopes = slopes_of(program, works, values_of(program, part))
-            if part.nodal:
-                sums = self._sums_by(made, cells, part)
-                slopes = [program.add(s, b) for s, b in zip(slopes, sums, strict=True)]
-            if adds:
-                old = values_of(program, target)
-                slopes = [program.add(s, x) for s, x in zip(slopes, old, strict=True)]
-            stores += [(target, k, s) for k, s in enumerate(slopes)]
-
-    def _sums(self, made: LocalProgram, cells: Works, f: Function) -> list[int]:
-        """What the cells of a node give to the derivatives by a Function there."""
-        return [b for part in self.layout.parts_of(f) for b in self._sums_by(made, cells, part)]
-
-    @staticmethod
-    def _sums_by(made: LocalProgram, cells: Works, part: Part) -> list[int]:
-        """The same by one part: of its values at the first and at the second node of a cell or link."""
+    def _sums(self, made: LocalProgram, cells, f: Function, number: int, part: Part) -> list[int]:
+        """What the cells of a node give to the derivatives by a Function, of its part with this number."""
+        # By its values at the first and at the second node of a cell or link.
         given = [
             slopes_of(program, works, values_of(program, part, side))
             for program, works in ((made.cell, cells), (made.link, made.link_works))
@@ -315,7 +327,7 @@ class Lowering(Functionals):
         made.guess = [x for part in self.layout.parts_of(start) for x in values_of(p, part)]
         if own:
             made.guess = [p.input(("start", *p.ops[x][1][1:])) for x in made.guess]
-        made.holds = [self._hold(p, op, prescribed, unknowns) for prescribed in op.prescribed]
+        self._hold(made, unknowns)
         pairs = [(part, k) for part in unknowns for k in range(part.size)]
         made.stores = [(part, k, u) for (part, k), u in zip(pairs, made.unknowns, strict=True)]
         return made
@@ -330,7 +342,9 @@ class Lowering(Functionals):
                 p.neg(x) for part in self.layout.parts_of(op.source) for x in values_of(p, part)
             ]
         if cells or made.link_works:
-            sums = self._sums(made, cells, op.test)
+            sums = [
+                b for k, part in enumerate(tests) for b in self._sums(made, cells, op.test, k, part)
+            ]
             right = [p.add(x, b) for x, b in zip(right, sums, strict=True)]
         if len(nodes) != 1:
             slopes = slopes_of(p, nodes, inputs)
@@ -339,21 +353,22 @@ class Lowering(Functionals):
         slopes, inverse = gradient(p, integrand, inputs), p.inv(scale)
         return [p.add(slopes[x], p.mul(inverse, b)) for x, b in zip(inputs, right, strict=True)]
 
-    def _hold(
-        self, p: ScalarProgram, op: Solve, prescribed, unknowns: Sequence[Part]
-    ) -> HeldUnknowns:
-        """The mask and the values of prescribed degrees of freedom."""
-        (mask,) = self.layout.parts_of(marked(parts(op.unknown)[prescribed.part], prescribed.dofs))
-        inputs: list[tuple[int, int] | None] = []
-        for number, part in enumerate(unknowns):
-            if number != prescribed.part:
-                inputs += [None] * part.size
-                continue
-            value = [p.zero] * part.size
-            if prescribed.value is not None:
-                value = values_of(p, self.layout.parts_of(prescribed.value)[0])
-            inputs += list(zip(values_of(p, mask), value, strict=True))
-        return HeldUnknowns(mask, np.asarray(prescribed.dofs), inputs)
+    def _hold(self, made: LocalProgram, unknowns: Sequence[Part]) -> None:
+        """The values of prescribed unknowns, and where they are prescribed."""
+        op, p = made.op, made.place
+        found: dict[int, tuple[int, int]] = {}
+        first = np.cumsum([0, *(part.size for part in unknowns)])
+        for q in op.prescribed:
+            (mask,) = self.layout.parts_of(marked(parts(op.unknown)[q.part], q.dofs))
+            values = [p.zero] * mask.size
+            if q.value is not None:
+                values = values_of(p, self.layout.parts_of(q.value)[0])
+            for k, m, value in zip(range(mask.size), values_of(p, mask), values, strict=True):
+                number, chosen = int(first[q.part]) + k, p.compare(">", m, p.const(0.5))
+                x, free = found.get(number, (made.unknowns[number], p.one))
+                found[number] = p.select(chosen, value, x), p.select(chosen, p.zero, free)
+            made.masks.append((mask, np.asarray(q.dofs)))
+        made.held = [(number, *nodes) for number, nodes in found.items()]
 
 
 def differentiates(e) -> bool:

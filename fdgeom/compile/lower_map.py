@@ -18,24 +18,17 @@ from firedrake import (
     dx,
 )
 from ufl import classes as c
-from ufl.algorithms import expand_derivatives, extract_coefficients
+from ufl.algorithms import extract_coefficients
 
 from fdgeom.compile.from_tsfc import Kernel, cell_kernels, matrix_kernel
-from fdgeom.compile.functionals import slopes_of, values_of
+from fdgeom.compile.functionals import Works
 from fdgeom.compile.layout import Part
-from fdgeom.compile.lower import (
-    LocalProgram,
-    Lowering,
-    differentiates,
-    fields_of,
-    name_of,
-    start_of,
-)
+from fdgeom.compile.lower import LocalProgram, Lowering, fields_of, name_of, start_of
 from fdgeom.compile.map_layout import Nodes
 from fdgeom.compile.terms import Term, degree_of, terms_of, with_integrand
 from fdgeom.errors import CannotCompile
 from fdgeom.forms import is_affine, is_real, simplify, slope_by
-from fdgeom.operations import Assemble, Check, Map, Operation, Solve
+from fdgeom.operations import Assemble, Check, Operation, Solve
 
 # Round-off of the tabulation of functions at nodes.
 _ROUND_OFF = 1e-14
@@ -103,55 +96,20 @@ class MapLowering(Lowering):
     def couples(self, op: Solve) -> bool:
         return False
 
-    def space_of(self, kind: tuple) -> FunctionSpace:
-        return kind[2].space(self.layout.mesh)
+    def _program(self, op: Operation, kind: tuple) -> MapProgram:
+        return MapProgram(op, False, nodes=kind[2])
 
-    def coordinates_at(self, kind: tuple) -> Function:
-        return self.layout.coordinates_at(kind[2])
-
-    def _map(self, op: Map, kind: tuple) -> MapProgram:
-        made = super()._map(op, kind)
-        return MapProgram(**vars(made), nodes=kind[2])
-
-    def _copy(self, op, kind: tuple) -> MapProgram:
-        made = super()._copy(op, kind)
-        return MapProgram(**vars(made), nodes=kind[2])
-
-    def _check(self, op: Check) -> MapProgram:
-        kinds, value = self._kinds(fields_of(op.reads)), expand_derivatives(op.value)
-        if len(kinds) == 1 and not differentiates(value):
-            made = MapProgram(op, False, nodes=kinds[0][2])
-            made.check = self.at_places(made.place, kinds[0]).scalar(value)
-            return made
-        # In cells an expression is evaluated at the midpoint.
+    def _check_in_cells(self, op: Check, value) -> MapProgram:
         mesh = self.layout.mesh
         one = Function(FunctionSpace(mesh, "DG", 0), name="one")
         (part,) = self.layout.parts_of(one)
-        made = MapProgram(op, False, nodes=part.nodes)
+        made = self._program(op, part.kind)
         midpoint = one * value / CellVolume(mesh) * dx(degree=0, domain=mesh)
-        (made.check,) = self._sums(made, midpoint, one)
+        (made.check,) = self._sums(made, midpoint, one, 0, part)
         return made
 
     # --- functionals ----------------------------------------------------------------------------
-    def _parted(self, work: Form, kind: tuple) -> tuple[list[Term], list[Term]]:
-        """The terms of a form that are functions of the values of one node of a kind, and the others."""
-        terms = terms_of(work)
-        nodal = [term for term in terms if self._is_nodal(term, kind)]
-        return nodal, [term for term in terms if term not in nodal]
-
-    def _is_nodal(self, term: Term, kind: tuple) -> bool:
-        return (
-            term.is_pointwise()
-            and all(
-                part.kind == kind
-                for f in fields_of(extract_coefficients(term.rest))
-                for part in self.layout.parts_of(f)
-            )
-            and self._is_collocated(kind, term)
-        )
-
-    def _is_collocated(self, kind: tuple, term: Term) -> bool:
-        """Whether the points of the quadrature of a term are nodes."""
+    def _is_collocated(self, term: Term, kind: tuple) -> bool:
         integral = term.integral
         if integral.integral_type() not in ("cell", "exterior_facet"):
             return False
@@ -159,112 +117,62 @@ class MapLowering(Lowering):
         space = self.space_of(kind)
         return self.layout.made_once(key, lambda: _has_points_at_nodes(integral, space))
 
-    def _assembled(self, op: Assemble) -> list[MapProgram]:
-        """The derivatives by functions of each kind of nodes."""
-        numbers = [f for f in op.by if is_real(f)]
-        if isinstance(op.work, Form):
-            found = [self._assembled_at(op, kind) for kind in self._kinds(fields_of(op.by))]
-            return [*found, *(self._by_numbers(op, numbers) if numbers else [])]
-        kinds = self._kinds(fields_of(op.by) or fields_of(op.reads))
-        return [
-            self._assembled_at(op, kind, numbers if k == 0 else []) for k, kind in enumerate(kinds)
-        ]
+    def _split(self, made: LocalProgram, work, kind: tuple) -> tuple[Works, Form | None]:
+        if not isinstance(work, Form):
+            return super()._split(made, work, kind)
+        nodal, others = self._parted(terms_of(work), kind)
+        return self.nodal_works(made.place, nodal, kind), _form_of(others)
+
+    def _assembled(self, op: Assemble) -> list[LocalProgram]:
+        if not isinstance(op.work, Form):
+            return super()._assembled(op)
+        found = [self._assemble(op, kind, []) for kind in self._kinds(fields_of(op.by))]
+        return [*found, *self._by_numbers(op, [f for f in op.by if is_real(f)])]
 
     def _by_numbers(self, op: Assemble, numbers: Sequence[Function]) -> list[MapProgram]:
         """What the nodes of each kind, and what the cells give to the derivatives of a form by numbers."""
         terms, found = terms_of(op.work), []
         terms = [t for t in terms if set(numbers) & set(extract_coefficients(t.rest))]
         for kind in self._kinds(fields_of(op.reads)):
-            nodal = [t for t in terms if self._is_nodal(t, kind)]
-            terms = [t for t in terms if t not in nodal]
+            nodal, terms = self._parted(terms, kind)
             if nodal:
-                made = MapProgram(op, False, nodes=kind[2])
+                made = self._program(op, kind)
                 works = self.nodal_works(made.place, nodal, kind)
                 for f in numbers:
-                    target, adds = self.layout.summands(op.by[f], kind), op.by[f] in op.adds
-                    made.stores += self._by_number(made.place, works, f, target, adds)
+                    made.stores += self._by_number(op, f, made.place, works, kind)
                 found.append(made)
         if terms:
-            found.append(self._by_numbers_in_cells(op, numbers, _form_of(terms)))
+            (cell,) = self.layout.parts_of(Function(FunctionSpace(self.layout.mesh, "DG", 0)))
+            made, cells = self._program(op, cell.kind), _form_of(terms)
+            for f in numbers:
+                target = self.layout.summands(op.by[f], cell.kind)
+                slopes = self._sums(made, cells, f, 0, target)
+                made.stores += self._sets(op, f, made.place, target, slopes)
+            found.append(made)
         return found
 
-    def _by_numbers_in_cells(self, op: Assemble, numbers, cells: Form) -> MapProgram:
-        """What each cell gives to the derivatives of a form by numbers."""
-        (cell,) = self.layout.parts_of(Function(FunctionSpace(self.layout.mesh, "DG", 0)))
-        made = MapProgram(op, False, nodes=cell.nodes)
-        p = made.place
-        for f in numbers:
-            residual = slope_by(cells, f)
-            target, adds = self.layout.summands(op.by[f], cell.kind), op.by[f] in op.adds
-            slopes = [p.zero] * target.size
-            if residual is not None:
-                kernel = cell_kernels(residual, f"sums{len(made.sums)}")[0]
-                slopes = made.add(kernel, target.size)
-            if adds:
-                old = values_of(p, target)
-                slopes = [p.add(s, x) for s, x in zip(slopes, old, strict=True)]
-            made.stores += [(target, k, s) for k, s in enumerate(slopes)]
-        return made
-
-    def _assembled_at(
-        self, op: Assemble, kind: tuple, numbers: Sequence[Function] = ()
-    ) -> MapProgram:
-        made = MapProgram(op, False, nodes=kind[2])
-        p, cells = made.place, None
-        if isinstance(op.work, Form):
-            nodal, others = self._parted(op.work, kind)
-            nodes, cells = self.nodal_works(p, nodal, kind), _form_of(others)
-        else:
-            nodes, _ = self._split(made, op.work, kind)
-        for f in fields_of(op.by):
-            parts = self.layout.parts_of(f)
-            if all(part.kind != kind for part in parts):
-                continue
-            sums = self._sums(made, cells, f) if cells else []
-            for part, target in zip(parts, self._written(op.by[f]), strict=True):
-                slopes = slopes_of(p, nodes, values_of(p, part)) if part.kind == kind else []
-                own, sums = sums[: part.size], sums[part.size :]
-                if part.kind != kind:
-                    continue
-                if own:
-                    slopes = [p.add(s, b) for s, b in zip(slopes, own, strict=True)]
-                if op.by[f] in op.adds:
-                    old = values_of(p, target)
-                    slopes = [p.add(s, x) for s, x in zip(slopes, old, strict=True)]
-                made.stores += [(target, k, s) for k, s in enumerate(slopes)]
-        for f in numbers:
-            target, adds = self.layout.summands(op.by[f], kind), op.by[f] in op.adds
-            made.stores += self._by_number(p, nodes, f, target, adds)
-        return made
-
-    def _sums(self, made: MapProgram, cells: Form | None, f: Function) -> list[int]:
-        """What cells give to the derivatives by a Function; those by parts at other nodes are zero here."""
-        parts = self.layout.parts_of(f)
-        residual = slope_by(cells, f)
+    def _sums(
+        self, made: MapProgram, cells: Form | None, f: Function, number: int, part: Part
+    ) -> list[int]:
+        # Those of parts at other nodes are zero here.
+        residual = slope_by(cells, f) if cells else None
         kernels = {} if residual is None else cell_kernels(residual, f"sums{len(made.sums)}")
-        found = []
-        for number, part in enumerate(parts):
-            here = number in kernels and part.nodes == made.nodes
-            found += made.add(kernels[number], part.size) if here else [made.place.zero] * part.size
-        return found
+        if number in kernels and part.nodes == made.nodes:
+            return made.add(kernels[number], part.size)
+        return [made.place.zero] * part.size
 
     # --- solves --------------------------------------------------------------------------------
-    def _solve(self, op: Solve) -> MapProgram | CellProgram:
-        kinds = self._kinds([op.unknown])
-        if len(kinds) > 1:
+    def _solve(self, op: Solve) -> LocalProgram | CellProgram:
+        kind, *more = self._kinds([op.unknown])
+        if more:
             raise CannotCompile(f"{name_of(op)} has unknowns at several kinds of nodes")
-        if not isinstance(op.work, Form):
-            made = MapProgram(op, False, nodes=kinds[0][2])
-            nodes, _ = self._split(made, op.work, kinds[0])
-            return self._solved(made, nodes, None)
-        nodal, others = self._parted(op.work, kinds[0])
         both = {op.test, op.unknown}
-        implicit = [t for t in others if both <= set(extract_coefficients(t.rest))]
-        if implicit:
-            return self._in_cells(op, implicit[0])
-        made = MapProgram(op, False, nodes=kinds[0][2])
-        nodes = self.nodal_works(made.place, nodal, kinds[0])
-        return self._solved(made, nodes, _form_of(others))
+        others = self._parted(terms_of(op.work), kind)[1] if isinstance(op.work, Form) else []
+        for term in others:
+            if both <= set(extract_coefficients(term.rest)):
+                return self._in_cells(op, term)
+        made = self._program(op, kind)
+        return self._solved(made, *self._split(made, op.work, kind))
 
     def _in_cells(self, op: Solve, term: Term) -> CellProgram:
         """A solve in each cell; CannotCompile if a term couples unknowns of several cells."""

@@ -27,19 +27,11 @@ class Nodes:
     #: Whether each belongs to one cell.
     in_cells: bool
 
-    def space(self, mesh) -> FunctionSpace:
-        """The space of one value at each node."""
-        return FunctionSpace(mesh, self.element)
-
 
 class MapLayout(Layout):
-    """The places of the nodes of functions on a mesh of any kind; CannotCompile if it is extruded."""
+    """The places of the nodes of functions on a mesh of any kind."""
 
     def __init__(self, mesh) -> None:
-        if mesh.extruded:
-            raise CannotCompile("the mesh is extruded")
-        if inside_of(mesh) is not None:
-            raise CannotCompile("the mesh has cells that link chains")
         self.mesh, self.comm = mesh, mesh.comm
         #: No operation knows these of a chain.
         self.blocks, self.nodes = 0, 0
@@ -99,32 +91,28 @@ class MapLayout(Layout):
         return self._dofs[key]
 
     def map_of(self, nodes: Nodes) -> np.ndarray:
-        """The nodes of each cell."""
+        """The nodes of each cell; CannotCompile if cells are extruded, or of different kinds."""
 
         def make() -> np.ndarray:
-            space = nodes.space(self.mesh)
+            if self.mesh.extruded:
+                raise CannotCompile("the mesh is extruded")
+            if inside_of(self.mesh) is not None:
+                raise CannotCompile("the mesh has cells that link chains")
+            space = FunctionSpace(self.mesh, nodes.element)
             return np.ascontiguousarray(space.cell_node_map().values_with_halo, dtype=np.int32)
 
         return self.made_once(("map", nodes), make)
 
-    def coordinates_at(self, nodes: Nodes) -> Function:
-        """The coordinates of nodes."""
+    def element_of(self, kind: tuple) -> tuple:
+        return (kind[2].element,)
 
+    def coordinates_at(self, kind: tuple) -> Function:
         def make() -> Function:
             x, mesh = SpatialCoordinate(self.mesh), self.mesh
-            space = VectorFunctionSpace(mesh, nodes.element, dim=mesh.geometric_dimension)
+            space = VectorFunctionSpace(mesh, kind[2].element, dim=mesh.geometric_dimension)
             return sampled("x", x, space, private=True)
 
-        return self.made_once(("coordinates", nodes), make)
-
-    def summands(self, number: Function, kind: tuple) -> Part:
-        def make() -> Part:
-            space = VectorFunctionSpace(self.mesh, kind[2].element, dim=number.dat.data_ro.size)
-            return self._part(Function(space, name=f"summands of {number.name()}"))
-
-        part = self.made_once(("summands", id(number.dat), kind), make)
-        self.sums[part] = number
-        return part
+        return self.made_once(("coordinates", kind[2]), make)
 
     def owned(self, part: Part) -> np.ndarray:
         found = np.zeros(self.size_of(part) // part.size)
@@ -136,7 +124,7 @@ class MapLayout(Layout):
         return numbers, numbers
 
     def places(self, part: Part):
-        x = self.coordinates_at(part.nodes).dat.data_ro_with_halos
+        x = self.coordinates_at(part.kind).dat.data_ro_with_halos
         x = np.reshape(x, (len(x), self.mesh.geometric_dimension))
         name = node_name(self.mesh)
         return lambda place: name(*x[place])

@@ -49,7 +49,7 @@ class Iteration:
 
     def begin(self) -> None:
         """Read all Functions; the update is zero."""
-        self._executor.load()
+        self._executor.fields.load()
         for array in self._arrays:
             array[:] = 0.0
 
@@ -74,7 +74,7 @@ class Iteration:
 
     def end(self) -> None:
         """Pass the values of the live Functions to Firedrake."""
-        self._executor.store()
+        self._executor.fields.store()
 
     def update(self) -> np.ndarray:
         """The update: this rank's degrees of freedom, part after part."""

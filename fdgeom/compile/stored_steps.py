@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from firedrake import Function
@@ -18,13 +18,6 @@ from fdgeom.operations import AdjointStep, Operation, Strides
 _PAST = 2**24
 
 
-class OtherExecutor(Protocol):
-    """An executor that performs the operations one by one, with the values of Functions."""
-
-    def perform(self, index: int, t: float, dt: float) -> None:
-        """Perform one operation of a step."""
-
-
 @dataclass
 class _Piece:
     """Some steps of equal length from ``t + elapsed * dt``; another executor takes them if given."""
@@ -33,27 +26,25 @@ class _Piece:
     t: float
     dt: float
     elapsed: int = 0
-    other: OtherExecutor | None = None
+    other: Any = None
 
 
 class CompiledTrajectory:
     """Steps of a list of operations, and the cotangents before them from those after them.
 
-    The contract is that of `fdgeom.execution.Trajectory`: the values of ``cotangents`` are set before
-    and read after :meth:`pull`. CannotCompile if a list is not supported. ``spare`` holds memory that
-    several trajectories use one after another.
+    ``seeds``, ``wanted`` and ``cotangents`` are those of `fdgeom.execution.Trajectory`. CannotCompile if a
+    list is not supported. ``spare`` holds memory that several trajectories use one after another.
     """
 
     # Nothing is copied: the version of a field that an adjoint operation reads has its place in the row of
     # its step, and is written there at once.
     def __init__(
         self, operations: Sequence[Operation], seeds: Iterable[Function],
-        wanted: Iterable[Function], *, once: bool = False,
-        live: Iterable[Function] | None = None, layout: Layout | None = None,
-        spare: list[np.ndarray] | None = None,
+        wanted: Iterable[Function], *, live: Iterable[Function] | None = None,
+        layout: Layout | None = None, spare: list[np.ndarray] | None = None,
     ) -> None:  # fmt: skip
         self.operations = tuple(operations)
-        adjoint = self._adjoint = AdjointStep(self.operations, seeds, wanted, once=once)
+        adjoint = self._adjoint = AdjointStep(self.operations, seeds, wanted)
         #: The cotangent of each Function.
         self.cotangents = adjoint.cotangents
         layout = layout or layout_of([f for op in self.operations for f in op.writes])
@@ -168,16 +159,9 @@ class CompiledTrajectory:
                 return done, failure
         return done, None
 
-    def take_through(self, other: OtherExecutor, t: float, dt: float) -> None:
-        """Take one step by another executor of the same operations, and store what its adjoint reads."""
+    def take_through(self, other: Any, t: float, dt: float) -> None:
+        """Take one step by another `Executor` of the same operations, and store what its adjoint reads."""
         self._take(_Piece(1, t, dt, other=other))
-
-    def advance(self, steps: int, t: float, dt: float) -> None:
-        """Take steps and store what their adjoints read; raises SolveFailed after the good ones."""
-        self.begin(steps)
-        _, failure = self.take(steps, t, dt)
-        if failure is not None:
-            raise failure
 
     def _take(self, piece: _Piece) -> tuple[int, SolveFailed | None]:
         """Take steps of one stride, whose values are stored if it is the last one."""

@@ -14,9 +14,8 @@ from ufl.algorithms import extract_coefficients, extract_type
 from ufl.algorithms.estimate_degrees import estimate_total_polynomial_degree
 from ufl.corealg.traversal import unique_pre_traversal
 
-from fdgeom.compile.layout import parts_of
 from fdgeom.errors import CannotCompile
-from fdgeom.forms import is_real, simplify
+from fdgeom.forms import simplify
 from fdgeom.operations.dependent import Dependent
 
 #: More points would make more code than the cache holds.
@@ -54,30 +53,11 @@ class Term:
             isinstance(e, (c.Grad, c.ReferenceGrad)) for e in unique_pre_traversal(self.rest)
         )
 
-    def is_nodal(self) -> bool:
-        """Whether it is a sum of functions of the values of one node each, on a chain."""
-        # The quadrature has its points at the nodes, and nothing is differentiated or lives in cells.
-        return (
-            self.is_pointwise()
-            and all(
-                part.nodal
-                for f in extract_coefficients(self.rest) if not is_real(f)
-                for part in parts_of(f)
-            )
-            and _is_collocated(self.integral)
-        )  # fmt: skip
-
     def __str__(self) -> str:
         kind = self.integral.integral_type()
         where = {"cell": "the cells", "exterior_facet": "the boundary", "interior_facet": "facets"}
         names = sorted({f.name() for f in extract_coefficients(self.rest)}) or ["numbers"]
         return f"the integral over {where.get(kind, kind)} of {', '.join(names)}"
-
-
-def _is_collocated(integral: c.Integral) -> bool:
-    if integral.integral_type() == "exterior_facet":
-        return True
-    return integral.integral_type() == "cell" and set(rule_of(integral)[0]) <= {0.0, 1.0}
 
 
 def terms_of(form: Form) -> list[Term]:

@@ -171,7 +171,13 @@ class TreeOfChains:
         there[there] = ~self._given[rows[there]] & ~self._given[columns[there]]
         to = system.address(rows[there], columns[there]).astype(np.int32)
         source = source[there].astype(np.int32)
-        at, chains, links = self._addresses_of_all(), self._in_chains(), self._in_links(of_links)
+        # Numbers of unknowns, each with one of its places: in blocks of all unknowns, in the chains'
+        # blocks of their unknowns, and in blocks of all unknowns of links.
+        places = np.flatnonzero(self._node >= 0)
+        at = _addresses(self._number[self._node[places]], places)
+        places = places[places < layout.chain_blocks * WIDTH]
+        chains = _addresses(self._number[self._node[places], :n], places)
+        links = _addresses(of_links, np.arange(len(of_links)))
         where = self._own_places(unknowns)
         component = self._component.astype(np.int32)
         free = np.where(self._given, 0.0, 1.0)
@@ -276,29 +282,6 @@ class TreeOfChains:
         found.append([index, of_links[:, entries[:, 0]], of_links[:, entries[:, 1]]])
         return [np.concatenate([a.ravel() for a in same]) for same in zip(*found, strict=True)]
 
-    def _addresses_of_all(self) -> np.ndarray:
-        """Numbers of unknowns, each with one of its places in blocks of all unknowns."""
-        places = np.flatnonzero(self._node >= 0)
-        return self._addresses(self._number[self._node[places]], places)
-
-    def _in_chains(self) -> np.ndarray:
-        """Numbers of unknowns, each with one of its places in the chains' blocks of their unknowns."""
-        places = np.flatnonzero(self._node[: self._layout.chain_blocks * WIDTH] >= 0)
-        return self._addresses(self._number[self._node[places], : self._n], places)
-
-    def _in_links(self, of_links: np.ndarray) -> np.ndarray:
-        """Numbers of unknowns, each with its place in blocks of all unknowns of links."""
-        return self._addresses(of_links, np.arange(len(of_links)))
-
-    @staticmethod
-    def _addresses(numbers: np.ndarray, places: np.ndarray) -> np.ndarray:
-        """Pairs of the numbers of unknowns and their addresses in [block][unknown][lane]."""
-        count = numbers.shape[1]
-        address = (places // WIDTH)[:, None] * count + np.arange(count)
-        address = address * WIDTH + (places % WIDTH)[:, None]
-        there = numbers >= 0
-        return np.ascontiguousarray(np.stack([numbers[there], address[there]], 1), dtype=np.int32)
-
     def _structs(self):
         """The structs of the segments, and the numbers of the unknowns at their two ends."""
         s = self._segments
@@ -306,19 +289,17 @@ class TreeOfChains:
         ids[s.start < 0, 1] = -1
         ids[ids >= 0] = np.where(self._given[ids[ids >= 0]], -1, ids[ids >= 0])
         ids = np.ascontiguousarray(ids, dtype=np.int32)
-        names = (
-            "first",
-            "last",
-            "target",
-            "begin",
-            "start",
-            "count",
-            "other",
-            "back",
-            "bordered",
-            "closes",
-        )
+        names = [name for name, _ in Segment._fields_ if name != "ids"]
         rows = zip(*(getattr(s, name).tolist() for name in names), strict=True)
         step = ids[0].nbytes if len(ids) else 0
         made = [Segment(*row, ids=ids.ctypes.data + k * step) for k, row in enumerate(rows)]
         return array_of(Segment, made), ids
+
+
+def _addresses(numbers: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Pairs of the numbers of unknowns and their addresses in [block][unknown][lane]."""
+    count = numbers.shape[1]
+    address = (places // WIDTH)[:, None] * count + np.arange(count)
+    address = address * WIDTH + (places % WIDTH)[:, None]
+    there = numbers >= 0
+    return np.ascontiguousarray(np.stack([numbers[there], address[there]], 1), dtype=np.int32)

@@ -26,9 +26,9 @@ from fdgeom.compile.build import (
     load,
 )
 from fdgeom.compile.chain import ChainProgram
-from fdgeom.compile.emit import Code, emit, unit_text
-from fdgeom.compile.emit_chain import emit_chain
-from fdgeom.compile.emit_map import emit_map
+from fdgeom.compile.emit import Code, LocalWriter, unit_text
+from fdgeom.compile.emit_chain import ChainWriter
+from fdgeom.compile.emit_map import CellWriter, NodeWriter
 from fdgeom.compile.ghosts import ghosts_of
 from fdgeom.compile.layout import WIDTH, Layout, Part, aligned
 from fdgeom.compile.lower import LocalProgram, Lowering
@@ -54,6 +54,10 @@ _CHAIN_HEADERS = (
     "segments.hpp", "tree.hpp", "newton.hpp",
 )  # fmt: skip
 _MAP_HEADERS = ("map.hpp",)
+#: What writes the code of each kind of programs.
+_WRITERS: dict[type, type] = {
+    LocalProgram: LocalWriter, ChainProgram: ChainWriter, MapProgram: NodeWriter, CellProgram: CellWriter
+}  # fmt: skip
 #: The functions of the compiled code: their results and arguments.
 _FUNCTIONS = {
     "fdgeom_load": (None, [ctypes.c_void_p]),
@@ -147,17 +151,11 @@ class Unit:
         #: Whether a call of this rank has failed.
         self._failed_here = True
 
-    def _emit(self, program: LocalProgram | ChainProgram) -> tuple[Code, np.ndarray | None]:
+    def _emit(self, program) -> tuple[Code, np.ndarray | None]:
         """The code of a program, and 1 for each block with prescribed degrees of freedom."""
-        if isinstance(program, ChainProgram):
-            return emit_chain(program, self.constants, self.layout), None
-        if isinstance(program, CellProgram):
-            return emit_map(program, self.constants, self.layout), None
-        held = [self.layout.blocks_with(hold.mask, hold.dofs) for hold in program.holds]
-        if isinstance(program, MapProgram):
-            code = emit_map(program, self.constants, self.layout)
-        else:
-            code = emit(program, self.constants)
+        code = _WRITERS[type(program)](program, self.constants, self.layout).code()
+        masks = getattr(program, "masks", ())
+        held = [self.layout.blocks_with(mask, dofs) for mask, dofs in masks]
         return code, np.maximum.reduce(held) if held else None
 
     @property
@@ -228,10 +226,8 @@ class Unit:
             self._inverses = np.zeros((len(self._calls), _INVERSE + 1))
             if self._ghosts is not None:
                 headers = ["#define FDGEOM_RANKS\n", *headers]
-            self._library = load(
-                unit_text(headers, texts), self.layout.comm, _FUNCTIONS, level=level,
-                otherwise=", or pass compiled=False to step through PETSc SNES instead",
-            )  # fmt: skip
+            text = unit_text(headers, texts)
+            self._library = load(text, self.layout.comm, _FUNCTIONS, level=level)
             self.is_ready = True
             self.plan()
 
@@ -338,18 +334,14 @@ class Unit:
             shared=shared.ctypes.data, sharing=len(layout.shared),
         )  # fmt: skip
 
-    def tolerate(self, rtol: float, atol: float, stol: float, max_it: int) -> None:
-        """Set the tolerances of all solves, and the limit of their iterations."""
+    def tolerate(self, rtol: float, atol: float, stol: float, max_it: int, more: int = 0) -> None:
+        """Set the tolerances of all solves, the limit of their iterations, and updates after convergence."""
         if not self.is_ready:
             self.make_ready()
         for k, (call, code) in enumerate(zip(self._structs, self.codes, strict=False)):
-            call.tolerances = Tolerances(rtol, atol, stol, max_it, 0)
-            call.inverse = self._inverses[k].ctypes.data if code.chord else None
-
-    def one_update(self) -> None:
-        """Let all solves do one update of Newton's method, whatever their residuals."""
-        for call in self._structs:
-            call.tolerances, call.inverse = Tolerances(0.0, 1e150, 0.0, 1, 1), None
+            call.tolerances = Tolerances(rtol, atol, stol, max_it, more)
+            chord = code.chord and not more
+            call.inverse = self._inverses[k].ctypes.data if chord else None
 
     def calls_from(self, first: int) -> Run:
         """The run of the calls from a number on, with the present plan."""

@@ -19,11 +19,9 @@ from fdgeom.execution.defaults import (
     plain,
     saddle,
     saddle_defaults,
-    saddle_solver,
 )
 from fdgeom.execution.petsc import (
     Executor,
-    LinearForm,
     PointwiseUpdate,
     Run,
     own_values,

@@ -1,12 +1,13 @@
 """Assemblers that are made once and called often, without Python's overhead on one rank."""
 
+import numpy as np
 from firedrake import Cofunction, Form
 from firedrake.assemble import ZeroFormAssembler, get_assembler
 from petsc4py import PETSc
 from pyop2.global_kernel import compile_global_kernel
 
 from fdgeom.data import fields
-from fdgeom.forms import MATRIX_COMPILER, paused_collection
+from fdgeom.forms import MATRIX_COMPILER, is_real, paused_collection
 from fdgeom.operations.dependent import dependents_in
 
 
@@ -56,12 +57,12 @@ class FunctionalAssembly(_Assembly):
 
 
 class VectorAssembly(_Assembly):
-    """Assembles a linear form repeatedly into :attr:`tensor`."""
+    """Assembles a linear form repeatedly into :attr:`tensor`; its test function may be a number."""
 
     def __init__(self, form: Form) -> None:
         super().__init__(form)
         self._kernels = None
-        if self.tensor.function_space().comm.size == 1:
+        if self.tensor.function_space().comm.size == 1 and not is_real(form.arguments()[0]):
             self.parts = fields(self.tensor)
             self._kernels = _compiled(self._assembler.parloops(self.tensor))
 
@@ -77,6 +78,13 @@ class VectorAssembly(_Assembly):
         for part in self.parts:
             part.written()
         return self.tensor
+
+    def values(self) -> list[np.ndarray]:
+        """Assemble; this rank's values, part by part, until the next call."""
+        found = self.assemble()
+        if self._kernels is None:
+            return [part.dat.data_ro for part in found.subfunctions]
+        return [part.owned for part in self.parts]
 
 
 class MatrixAssembly(_Assembly):

@@ -130,11 +130,6 @@ def saddle(residual: Form, unknown: Function) -> Numerics:
     return Numerics(saddle_defaults(residual, unknown), ConvergenceTest())
 
 
-def saddle_solver(residual: Form, unknown: Function, **arguments) -> HeldSNES:
-    """The SNES for a motion together with the multiplier of its constraint."""
-    return saddle(residual, unknown).solver(residual, unknown, **arguments)
-
-
 _MESHES = {
     "interval": lambda: UnitIntervalMesh(3, comm=COMM_SELF),
     "triangle": lambda: UnitSquareMesh(2, 2, comm=COMM_SELF),

@@ -73,34 +73,6 @@ def list_on_help(owner: str, prefix: str, names: Iterable[str], comm) -> None:
     PETSc.Sys.Print("-" * 40, *lines, sep="\n", comm=comm)
 
 
-def merge(
-    defaults: Mapping, user: Mapping, prefix: str, name: str, others: Iterable[str]
-) -> tuple[dict, str, dict]:
-    """Options of the solve ``name`` of a stepper, its prefix, and where the user wrote which of them."""
-    # Later ones override: the defaults; the user's dict; its entries under `name`; the command line
-    # under `prefix` (not read if that is ""); the command line under `prefix + name`. `others` are the
-    # names of all solves; places are "solver_parameters" or the option as on the command line.
-    names = tuple(f"{n}_" for n in others if n)
-    own = f"{name}_" if name else ""
-    mine = _of_one_solve(user, names, own)
-    result, wrote = {**defaults, **mine}, dict.fromkeys(mine, _DICT)
-    if prefix:
-        database = PETSc.Options()
-        line = {k: v for k, v in database.getAll().items() if k.startswith(prefix)}
-        line.pop(prefix + COMPILED, None)
-        for key in line:
-            if names and not key.removeprefix(prefix).startswith(names):
-                database.getString(key)  # else PETSc reports it as unused: it sees other names
-        line = {k.removeprefix(prefix): v for k, v in line.items()}
-        result.update(_of_one_solve(line, names, own))
-        wrote.update(_of_one_solve({k: f"-{prefix}{k}" for k in line}, names, own))
-    for key, where in wrote.items():
-        if key in _COUNTS and str(result[key]).strip().startswith("-"):
-            place = f"{_DICT}: {key}" if where == _DICT else f"command line: {where}"
-            raise ValueError(f"{place} must not be negative, but it is {result[key]}")
-    return result, prefix + own, wrote
-
-
 @dataclass(frozen=True)
 class SolveOptions:
     """The user's PETSc options for one solve of a stepper."""
@@ -113,8 +85,29 @@ class SolveOptions:
     names: tuple[str, ...] = ()
 
     def over(self, base: Mapping) -> tuple[dict, str, dict]:
-        """These options over ``base``, the prefix of the solve, and the names of the user's."""
-        return merge(base, self.user, self.prefix, self.name, self.names)
+        """These options over ``base``, the prefix of the solve, and where the user wrote which of them."""
+        # Later ones override: the base; the user's dict; its entries under the name; the command line
+        # under the prefix (not read if that is ""); the command line under prefix and name. Places are
+        # "solver_parameters" or the option as on the command line.
+        prefix, names = self.prefix, tuple(f"{n}_" for n in self.names if n)
+        own = f"{self.name}_" if self.name else ""
+        mine = _of_one_solve(self.user, names, own)
+        result, wrote = {**base, **mine}, dict.fromkeys(mine, _DICT)
+        if prefix:
+            database = PETSc.Options()
+            line = {k: v for k, v in database.getAll().items() if k.startswith(prefix)}
+            line.pop(prefix + COMPILED, None)
+            for key in line:
+                if names and not key.removeprefix(prefix).startswith(names):
+                    database.getString(key)  # else PETSc reports it as unused: it sees other names
+            line = {k.removeprefix(prefix): v for k, v in line.items()}
+            result.update(_of_one_solve(line, names, own))
+            wrote.update(_of_one_solve({k: f"-{prefix}{k}" for k in line}, names, own))
+        for key, where in wrote.items():
+            if key in _COUNTS and str(result[key]).strip().startswith("-"):
+                place = f"{_DICT}: {key}" if where == _DICT else f"command line: {where}"
+                raise ValueError(f"{place} must not be negative, but it is {result[key]}")
+        return result, prefix + own, wrote
 
     @property
     def told(self) -> bool:

@@ -2,22 +2,21 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial, singledispatch
+from functools import partial, singledispatch
 from typing import Any
 
 import numpy as np
 import ufl
 from firedrake import Form, Function, FunctionSpace, TrialFunction, derivative
-from firedrake.assemble import get_assembler
 from mpi4py import MPI
 from petsc4py import PETSc
-from ufl.algorithms import expand_derivatives, extract_coefficients
-from ufl.classes import CellVolume, Grad, Zero
+from ufl.algorithms import expand_derivatives, extract_arguments, extract_coefficients
+from ufl.classes import CellVolume, Grad
 from ufl.core.expr import Expr
 from ufl.corealg.traversal import unique_pre_traversal
 
-from fdgeom.data import Field, Number, Snapshot, fields
-from fdgeom.errors import CannotCompile, NoCompiler, SolveFailed
+from fdgeom.data import Field, Number, fields
+from fdgeom.errors import CannotCompile, SolveFailed
 from fdgeom.execution.assembly import MatrixAssembly, VectorAssembly
 from fdgeom.execution.snes import EssentialRows, HeldSNES
 from fdgeom.execution.solve import SolveRun
@@ -25,14 +24,12 @@ from fdgeom.forms import (
     copy_into,
     has_nodal_values,
     is_real,
-    paused_collection,
     scalar_space,
     shaped_space,
     simplify,
     slope_by,
 )
 from fdgeom.operations import Assemble, Check, Copy, HostOperation, Map, Operation, Solve
-from fdgeom.operations.dependent import dependents_in
 from fdgeom.taping import not_taped
 
 #: A call that performs an operation with the present values.
@@ -93,20 +90,6 @@ class Executor:
         for index in range(len(self.operations)):
             self.perform(index, t, dt)
 
-    @cached_property
-    def _snapshot(self) -> Snapshot:
-        return Snapshot(list(dict.fromkeys(f for op in self.operations for f in op.writes)))
-
-    def advance(self, steps: int, t: float, dt: float) -> tuple[int, SolveFailed | None]:
-        """Take steps; returns their number, and the failure of the next one, which changes nothing."""
-        for done in range(steps):
-            try:
-                with self._snapshot.kept():
-                    self.step(t + done * dt, dt)
-            except SolveFailed as failure:
-                return done, failure
-        return steps, None
-
 
 def perform(operations: Sequence[Operation], runs: dict[Operation, Run]) -> None:
     """Perform operations without symbols for time and step; ``runs`` are the calls that have been made."""
@@ -136,22 +119,25 @@ class PointwiseUpdate:
     # All functions have the same nodes or are numbers of a Real space; expressions contain no
     # derivatives in space, and read the old values of targets. Ghosts are updated too, so nothing is
     # communicated. Without a C++ compiler Firedrake interpolates, in milliseconds; functions without
-    # values at nodes (N1curl, RT) may be combined linearly, by Function.assign. ValueError for an
-    # expression with a wrong shape, an argument or other nodes.
+    # values at nodes (N1curl, RT) may be combined linearly, by Function.assign.
     def __init__(self, assignments: Mapping[Function, Expr]) -> None:
         # Inside of a function: steps can be stated without the compiler.
-        from fdgeom.compile.nodal_update import NodalUpdate
+        from fdgeom.compile import CompiledExecutor
 
+        _check_nodes(assignments)
         self._assignments = dict(assignments)
         self._update: Any = None
         #: Why Firedrake does the assignments; None if compiled code does.
         self.why_not_compiled: str | None = None
         try:
-            self._update = NodalUpdate(assignments)
+            self._update = CompiledExecutor([Map(values=assignments)])
+            self._update.unit.make_ready()
             return
-        except (CannotCompile, NoCompiler) as error:
-            self.why_not_compiled = str(error)
-            if isinstance(error, NoCompiler):
+        except MemoryError:
+            raise
+        except Exception as error:
+            self._update, self.why_not_compiled = None, str(error)
+            if not isinstance(error, CannotCompile):
                 warnings.warn(f"interpolating instead: {error}", stacklevel=2)
         nodal = all(has_nodal_values(target.function_space()) for target in self._assignments)
         self._put = Function.interpolate if nodal else Function.assign
@@ -166,7 +152,30 @@ class PointwiseUpdate:
             for target, value in self._values.items():
                 copy_into(target, value)
             return
-        self._update.apply()
+        self._update.advance(1, 0.0, 0.0)
+
+
+def _check_nodes(assignments: Mapping[Function, Expr]) -> None:
+    """Raise ``ValueError`` unless assignments are expressions of values at the same nodes."""
+    if not assignments:
+        raise ValueError("assignments must not be empty")
+    first = next(iter(assignments))
+    read: dict[Function, None] = dict.fromkeys(assignments)
+    for target, value in assignments.items():
+        name, expression = target.name(), ufl.as_ufl(value)
+        if expression.ufl_shape != target.ufl_shape:
+            raise ValueError(
+                f"the expression for {name} has shape {expression.ufl_shape}, not {target.ufl_shape}"
+            )
+        if extract_arguments(expression):
+            raise ValueError(f"the expression for {name} holds a test or trial function")
+        read |= dict.fromkeys(extract_coefficients(expression))
+    spaces = {f: f.function_space() for f in read if f in assignments or not is_real(f)}
+    for f, space in spaces.items():
+        if has_nodal_values(space) and space.node_set is not spaces[first].node_set:
+            raise ValueError(
+                f"{f.name()} has other nodes than {first.name()}: interpolate it first"
+            )
 
 
 @runner.register
@@ -258,11 +267,11 @@ def _assembly(op: Assemble) -> Run:
     forms = []
     for f, target in op.by.items():
         form = slope_by(op.work, f)
-        forms.append((_Target(op, target), form and LinearForm(form)))
+        forms.append((_Target(op, target), form and VectorAssembly(form)))
 
     def run() -> None:
         # All before any target is written, which the others may read.
-        found = [form and form.assemble() for _, form in forms]
+        found = [form and form.values() for _, form in forms]
         for (target, _), values in zip(forms, found, strict=True):
             target.put(values)
 
@@ -291,50 +300,25 @@ class _Target:
             field.written()
 
 
-class LinearForm:
-    """A form with one argument, which may be of a Real space, to be assembled repeatedly."""
-
-    def __init__(self, form: Form) -> None:
-        (test,) = form.arguments()
-        self._dependent, self._real = dependents_in(form), is_real(test)
-        with paused_collection():
-            self._form = get_assembler(form) if self._real else VectorAssembly(form)
-        alone = not self._real and test.function_space().comm.size == 1
-        self._own = [part.owned for part in self._form.parts] if alone else None
-
-    def assemble(self) -> list[np.ndarray]:
-        """This rank's values with the present coefficients, part by part, until the next call."""
-        if self._real:
-            for field in self._dependent:
-                field.refresh()
-        found = self._form.assemble()
-        return self._own or [part.dat.data_ro for part in found.subfunctions]
-
-
 def _nodal_assembly(op: Assemble) -> Run:
     """The derivatives of a sum over nodes; those by a number of a Real space are summed."""
-    work = expand_derivatives(op.work)
+    work, values, sums = expand_derivatives(op.work), {}, []
     nodal = next(f.function_space() for f in extract_coefficients(work) if not is_real(f))
     element = scalar_space(nodal).ufl_element()
-    values, finish = {}, []
     for f, target in op.by.items():
-        slope = expand_derivatives(ufl.diff(work, f))
-        space = (
-            shaped_space(f.ufl_shape, nodal.mesh(), element) if is_real(f) else f.function_space()
-        )
-        place = Function(space)
-        if not isinstance(slope, Zero):
-            values[place] = slope
-        finish.append((Field(place), _Target(op, target), is_real(f) and target.dat.data_ro.shape))
-    update = PointwiseUpdate(values) if values else None
+        slope, place = expand_derivatives(ufl.diff(work, f)), target
+        if is_real(f):
+            place = Function(shaped_space(f.ufl_shape, nodal.mesh(), element))
+            sums.append((Field(place), _Target(op, target), target.dat.data_ro.shape))
+        elif target in op.adds:
+            slope = target + slope
+        values[place] = slope
+    update = PointwiseUpdate(values)
 
     def run() -> None:
-        if update is not None:
-            update.apply()
-        for place, target, number in finish:
-            found = place.owned
-            if number:
-                found = nodal.comm.allreduce(found.sum(axis=0), op=MPI.SUM).reshape(number)
-            target.put([found])
+        update.apply()
+        for place, target, shape in sums:
+            found = nodal.comm.allreduce(place.owned.sum(axis=0), op=MPI.SUM)
+            target.put([found.reshape(shape)])
 
     return run

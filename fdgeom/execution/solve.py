@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
-from firedrake import Function
-
-from fdgeom.data import Field, fields
 from fdgeom.errors import SolveFailed
 from fdgeom.execution.defaults import plain
+from fdgeom.forms import copy_into
 from fdgeom.operations import Attempt, Reason, Solve, Watch
 
 
@@ -23,21 +22,9 @@ class SolveRun:
         #: Iterations that the defaults allow.
         self._limit = int(numerics.options.get("snes_max_it", 50))
         self.snes = numerics.solver(
-            op.residual,
-            op.unknown,
-            essential=op.prescribed,
-            options=options,
-            prefix=prefix,
-            wrote=wrote,
-            name=op.name,
-        )
-        # In the same order on all ranks: to read a function's values is collective.
-        guesses = dict.fromkeys(
-            g for g in (*(a.guess for a in op.attempts), op.guess) if g is not None
-        )
-        self._guesses = {
-            guess: list(zip(fields(op.unknown), fields(guess), strict=True)) for guess in guesses
-        }
+            op.residual, op.unknown, essential=op.prescribed, options=options, prefix=prefix,
+            wrote=wrote, name=op.name,
+        )  # fmt: skip
 
     def __call__(self) -> None:
         try:
@@ -45,15 +32,11 @@ class SolveRun:
                 self._try_all()
                 return
             if self.op.guess is not None:
-                self._put(self.op.guess)
+                copy_into(self.op.unknown, self.op.guess)
             self.snes.solve()
         except SolveFailed as failure:
             failure.remedy = self.op.remedy() or failure.remedy
             raise
-
-    def _put(self, guess: Function) -> None:
-        for target, source in self._guesses[guess]:
-            _copy(target, source)
 
     # The sequence depends on the state alone, so resumed runs repeat it; a good first guess costs no
     # extra evaluation, unless the guess of the smaller residual comes first.
@@ -62,9 +45,9 @@ class SolveRun:
         for attempt in self._ordered():
             if circles and not attempt.damped:
                 continue
-            self._put(attempt.guess)
+            copy_into(self.op.unknown, attempt.guess)
             try:
-                with self._contracting(attempt.must_contract), self._damping(attempt):
+                with self._settings(attempt):
                     self.snes.solve(provisional=True)
                 if attempt.damped:
                     # An update may be small because it was damped: whole ones have the last word.
@@ -100,20 +83,12 @@ class SolveRun:
         first, other = dict.fromkeys(a.guess for a in found)
         norms = []
         for guess in (first, other):
-            self._put(guess)
+            copy_into(self.op.unknown, guess)
             norms.append(self.snes.residual_norm())
         if norms[1] > norms[0]:
             return found
         exchanged = {first: other, other: first}
-        return [
-            Attempt(
-                guess=exchanged[a.guess],
-                must_contract=a.must_contract,
-                damped=a.damped,
-                max_it=a.max_it,
-            )
-            for a in found
-        ]
+        return [replace(a, guess=exchanged[a.guess]) for a in found]
 
     def _takes_whole_steps(self) -> bool:
         """Whether the user's options leave Newton's whole steps."""
@@ -121,42 +96,23 @@ class SolveRun:
         return snes.getType() == "newtonls" and snes.getLineSearch().getType() == "basic"
 
     @contextmanager
-    def _contracting(self, wanted: bool) -> Iterator[None]:
-        """Context in which an iteration that does not contract ends, if requested."""
-        watch = self._watch
-        if watch is None:
-            yield
-            return
-        watch.contracting = wanted
-        try:
-            yield
-        finally:
-            watch.contracting = False
-
-    @contextmanager
-    def _damping(self, attempt: Attempt) -> Iterator[None]:
-        """Context with the line search and the limit of iterations of an attempt."""
-        if not attempt.damped:
-            yield
-            return
+    def _settings(self, attempt: Attempt) -> Iterator[None]:
+        """Context with the convergence test, the line search and the limit of iterations of an attempt."""
         snes, watch = self.snes.snes, self._watch
         search, most = snes.getLineSearch(), snes.getTolerances()[3]
-        search.setType("nleqerr")
-        more = most if attempt.max_it is None or most < self._limit else max(most, attempt.max_it)
-        snes.setTolerances(max_it=more)
         notices = watch is not None and watch.notices_circles
-        if notices:
-            watch.notices_circles = False
+        if watch is not None:
+            watch.contracting = attempt.must_contract
+            watch.notices_circles = notices and not attempt.damped
+        if attempt.damped:
+            search.setType("nleqerr")
+            more = max(most, attempt.max_it or 0) if most >= self._limit else most
+            snes.setTolerances(max_it=more)
         try:
             yield
         finally:
-            search.setType("basic")
-            snes.setTolerances(max_it=most)
-            if notices:
-                watch.notices_circles = True
-
-
-def _copy(target: Field, source: Field) -> None:
-    source.update_ghosts()
-    target.array[...] = source.array
-    target.written(ghosts_too=True)
+            if watch is not None:
+                watch.contracting, watch.notices_circles = False, notices
+            if attempt.damped:
+                search.setType("basic")
+                snes.setTolerances(max_it=most)

@@ -28,7 +28,7 @@ from firedrake.assemble import get_assembler
 from firedrake.petsc import PETSc
 
 from fdgeom.compat import options_read
-from fdgeom.execution.options import check_parameters, merge, refuse_unknown
+from fdgeom.execution.options import SolveOptions, check_parameters, refuse_unknown
 
 from .elasticity import to_mandel
 
@@ -66,8 +66,8 @@ class Operators:
         solver_parameters: dict | None = None,
         options_prefix: str | None = None,
     ) -> None:
-        given, prefix = check_parameters(solver_parameters, options_prefix)
-        self._options, self._prefix, self._given = merge(DEFAULTS, given, prefix, "", ())
+        given = SolveOptions(*check_parameters(solver_parameters, options_prefix))
+        self._options, self._prefix, self._given = given.over(DEFAULTS)
         self.mesh, self.comm = mesh, mesh.comm
         self.space = VectorFunctionSpace(mesh, "CG", degree, dim=3)
         self.elasticity = elasticity

@@ -12,9 +12,9 @@ from fdgeom.beams.contact.contact import contacts_of
 from fdgeom.errors import CannotCompile, SolveFailed
 from fdgeom.execution.options import (
     Fallbacks,
+    SolveOptions,
     falling_back,
     list_on_help,
-    merge,
     only_shows,
     wants_compiled,
     warn_of_shown,
@@ -43,7 +43,6 @@ class Iterations:
         compiled: bool | None,
     ) -> None:
         self._problem, self._motion = problem, problem.motion
-        self._given, self._prefix = given, prefix
         shows = only_shows(given, prefix, compiled)
         wanted, self._required = wants_compiled(given, prefix, compiled), bool(compiled)
         self.fallbacks = Fallbacks(self._motion.comm, "an equilibrium", required=self._required)
@@ -62,7 +61,8 @@ class Iterations:
         if shows and self.why_not is None:
             self.why_not = asked
             warn_of_shown(asked, self._motion.comm)
-        if merge({}, given, prefix, "", ())[2]:
+        self._given = SolveOptions(given, prefix)
+        if self._given.told:
             self._petsc(bordered=False)  # so that an unknown option is refused now
 
     # --- what is solved with, made when it is first needed -----------------------------------------
@@ -79,7 +79,7 @@ class Iterations:
         else:
             # The nodes are numbered along the beam: a band of 11 beside the diagonal.
             defaults["pc_factor_mat_ordering_type"] = "natural"
-        return merge(defaults, self._given, self._prefix, "", ())
+        return self._given.over(defaults)
 
     def _petsc(self, bordered: bool) -> GroupNewton:
         """PETSc's iteration, bordered for conditions along a path."""

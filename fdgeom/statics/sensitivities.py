@@ -14,7 +14,7 @@ from ufl.classes import Form
 from fdgeom.adjoint import Coefficients, Kept, Replay, keys, parts
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.variation import displaced, spin
-from fdgeom.execution import LinearForm
+from fdgeom.execution import VectorAssembly
 from fdgeom.forms import is_real, simplify, slope_by
 from fdgeom.interrupt import shielded
 from fdgeom.lie import arrays, join
@@ -237,7 +237,7 @@ class Eigenvalue(ArrayOperation):
         read = Coefficients([], keys([phi]), motion.clocks, forms)
         super().__init__([*read.functions, *read.fields], [self._value])
         slopes = [slope_by(total, f) for f in self.reads]
-        self._slopes = [None if slope is None else LinearForm(slope) for slope in slopes]
+        self._slopes = [None if slope is None else VectorAssembly(slope) for slope in slopes]
         self._set(*found)
 
     def _set(self, value: float, shape: np.ndarray) -> None:
@@ -263,7 +263,7 @@ class Eigenvalue(ArrayOperation):
         comm, total = self._value.function_space().comm, 0.0
         for f, slope, dot in zip(self.reads, self._slopes, dots, strict=True):
             if slope is not None and dot is not None:
-                pairs = zip(slope.assemble(), parts(dot), strict=True)
+                pairs = zip(slope.values(), parts(dot), strict=True)
                 found = float(sum((v * part.dat.data_ro).sum() for v, part in pairs))
                 # Every rank has the numbers of a Real space.
                 total += found / comm.size if is_real(f) else found
@@ -272,7 +272,7 @@ class Eigenvalue(ArrayOperation):
     def cotangents(self, bars):
         weight = float(bars[0][0])
         return [
-            None if slope is None else [weight * v for v in slope.assemble()]
+            None if slope is None else [weight * v for v in slope.values()]
             for slope in self._slopes
         ]
 

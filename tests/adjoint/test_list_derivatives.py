@@ -25,7 +25,7 @@ def test_a_singular_matrix_is_an_error():
     derivatives = Derivatives()
     derivatives.cotangents.put(x, np.ones(2))
     trajectory = made.trajectory(derivatives.keys())
-    trajectory.advance(1, 0.0, 1.0)
+    trajectory.advance(0.0, 1.0)
     trajectory.load(derivatives)
     with pytest.raises(SolveFailed, match="the root"):
         trajectory.pull()

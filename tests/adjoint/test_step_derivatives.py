@@ -35,7 +35,7 @@ class Recorded:
 
     def pull(self, number, bars):
         trajectory = self._step.trajectory(bars.keys())
-        trajectory.advance(1, *self._restore(number))
+        trajectory.advance(*self._restore(number))
         trajectory.load(Derivatives(bars))
         trajectory.pull()
         trajectory.store(Derivatives(bars))

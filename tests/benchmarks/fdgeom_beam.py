@@ -116,7 +116,7 @@ class CompiledBeam(_OnSharedBeam):
         super().__init__(shared, "compiled")
         steps = self._stepper._fused
         executor, unit = steps._executor, steps.unit
-        self.begin, self.end = executor.load, executor.store
+        self.begin, self.end = executor.fields.load, executor.fields.store
         self._run = lambda n: unit.advance(n, 0.0, self._shared.dt)
 
     def advance(self, steps: int) -> None:

@@ -23,8 +23,8 @@ from firedrake import (
     split,
 )
 from verification.beams import uneven_mesh
+from ways import PETScExecutor
 
-from fdgeom import execution
 from fdgeom.compile import CompiledExecutor
 from fdgeom.errors import CannotCompile
 from fdgeom.operations import (
@@ -40,7 +40,7 @@ from fdgeom.operations import (
 def differences(build, steps=5, dt=0.1):
     """How much each Function that a list writes differs from that of PETSc's executor."""
     ours, theirs = build(), build()
-    one, other = CompiledExecutor(ours), execution.Executor(theirs)
+    one, other = CompiledExecutor(ours), PETScExecutor(theirs)
     assert one.advance(steps, 0.0, dt) == (steps, None)
     assert other.advance(steps, 0.0, dt) == (steps, None)
     found = []

@@ -20,9 +20,9 @@ from test_chain_solves import wave
 from test_chain_steppers import CASES, state_of
 from test_compiled_trajectories import adjoint, same
 from verification.beams import SOFT
+from ways import StepsThroughPETSc, take_steps
 
 import fdgeom as fg
-from fdgeom import execution
 from fdgeom.compile import CompiledTrajectory
 from fdgeom.mesh_data import mark_links
 from fdgeom.operations import Map, Solve
@@ -33,7 +33,7 @@ def both(step, state, everything, dt):
     start = {f: np.array(f.dat.data_ro) for f in everything}
     return [
         adjoint(kind, step, [state[-1]], state, start, (3, 1, 3), dt)
-        for kind in (CompiledTrajectory, execution.Trajectory)
+        for kind in (CompiledTrajectory, StepsThroughPETSc)
     ]
 
 
@@ -74,8 +74,8 @@ def test_against_dense_matrices(links, rng):
     # Not symmetric, so that a matrix in the place of its transpose is noticed.
     residual = ((u**3 + u) * w + d * u.dx(0) * (w.dx(0) + c * w) - d * c**2 * w) * dx(degree=4)
     step = [Solve(work=residual, unknown=u), Map(values={v: u**2 + c * u})]
-    trajectory = CompiledTrajectory(step, [v], [c, d], once=True)
-    trajectory.advance(1, 0.0, 1.0)
+    trajectory = CompiledTrajectory(step, [v], [c, d])
+    take_steps(trajectory, 1, 0.0, 1.0)
     incoming = rng.uniform(-1, 1, v.dat.data_ro.shape)
     trajectory.cotangents[v].dat.data_wo[...] = incoming
     trajectory.pull()

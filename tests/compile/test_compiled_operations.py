@@ -33,8 +33,8 @@ from firedrake import (
 )
 from ufl import bessel_J
 from verification.beams import uneven_mesh
+from ways import PETScExecutor
 
-from fdgeom import execution
 from fdgeom.compile import CompiledExecutor
 from fdgeom.errors import CannotCompile, SolveFailed
 from fdgeom.operations import Assemble, Check, Copy, HostOperation, Map, Prescribed, Solve, Tangents
@@ -69,7 +69,7 @@ def same_through_petsc(operations, steps=1, tolerance=1e-13):
     ours = [np.array(f.dat.data_ro) for f in written]
     for f, values in zip(written, start, strict=True):
         f.dat.data_wo[...] = values
-    assert execution.Executor(operations).advance(steps, 0.0, 1.0) == (steps, None)
+    assert PETScExecutor(operations).advance(steps, 0.0, 1.0) == (steps, None)
     for f, found in zip(written, ours, strict=True):
         scale = max(1.0, np.abs(f.dat.data_ro).max())
         assert np.abs(found - f.dat.data_ro).max() < tolerance * scale, f.name()
@@ -147,7 +147,7 @@ def test_a_check_fails_the_step_and_keeps_the_state_before_it():
     f.dat.data_wo[...] = np.linspace(0, 1, CELLS + 1)
     grow = Map(values={f: f + dt}, dt=dt)
     ops = [grow, Check(value=f, limit=4.5, message="it has become too large")]
-    for make in (CompiledExecutor, execution.Executor):
+    for make in (CompiledExecutor, PETScExecutor):
         f.dat.data_wo[...] = np.linspace(0, 1, CELLS + 1)
         done, failure = make(ops).advance(9, 0.0, 1.0)
         assert done == 3
@@ -166,7 +166,7 @@ def test_checks_in_cells():
             Map(values={f: f + g}),
             Check(value=CellVolume(mesh) * f.dx(0), limit=2.5, message="steep"),
         ]
-        for make in (CompiledExecutor, execution.Executor):
+        for make in (CompiledExecutor, PETScExecutor):
             f.assign(0.0)
             done, failure = make(ops).advance(5, 0.0, 1.0)
             assert (done, str(failure)) == (2, "steep")

@@ -18,6 +18,7 @@ from firedrake import (
 )
 from step_lists import LOCAL, lists
 from verification.beams import uneven_mesh
+from ways import StepsThroughPETSc, take_steps
 
 import fdgeom as fg
 from fdgeom import execution
@@ -76,7 +77,7 @@ def test_adjoints_of_steps_equal_those_through_petsc(name, pieces):
     start = {f: np.array(f.dat.data_ro) for f in state}
     found = [
         adjoint(kind, step, [state[-1]], state, start, pieces, dt)
-        for kind in (CompiledTrajectory, execution.Trajectory)
+        for kind in (CompiledTrajectory, StepsThroughPETSc)
     ]
     same(*found)
     assert any(np.abs(values).max() > 1e-3 for values in found[0])
@@ -141,7 +142,7 @@ def test_rows_past_the_caches_and_several_steps_at_a_time():
     q = functions[0]
     found = [
         adjoint(kind, step, [q], functions, start, (5, 4), 1e-6)
-        for kind in (CompiledTrajectory, execution.Trajectory)
+        for kind in (CompiledTrajectory, StepsThroughPETSc)
     ]
     same(*found, tolerance=1e-9)
 
@@ -169,7 +170,7 @@ def test_second_derivatives():
     def gradient(shift):
         put(shift)
         trajectory = CompiledTrajectory(step, [q], [q])
-        trajectory.advance(7, 0.3, 0.05)
+        take_steps(trajectory, 7, 0.3, 0.05)
         # The functional Σ weight q³.
         trajectory.cotangents[q].dat.data_wo[...] = 3 * weights * q.dat.data_ro**2
         trajectory.pull()
@@ -177,7 +178,7 @@ def test_second_derivatives():
 
     put()
     trajectory = CompiledTrajectory(both, [q, dots[q]], [q, dots[q]])
-    trajectory.advance(7, 0.3, 0.05)
+    take_steps(trajectory, 7, 0.3, 0.05)
     bars = trajectory.cotangents
     bars[q].dat.data_wo[...] = 6 * weights * q.dat.data_ro * dots[q].dat.data_ro
     bars[dots[q]].dat.data_wo[...] = 3 * weights * q.dat.data_ro**2
@@ -221,7 +222,7 @@ def test_derivatives_by_numbers():
         spread((q, p), 5)
         k.dat.data_wo[...] = np.add((0.7, 0.3), by)
         trajectory = CompiledTrajectory(step, [q], [k])
-        trajectory.advance(9, 0.0, 0.1)
+        take_steps(trajectory, 9, 0.0, 0.1)
         return trajectory, np.array(q.dat.data_ro)
 
     trajectory, _ = run()
@@ -264,7 +265,7 @@ def test_a_failed_step_stores_nothing():
     before = np.array(q.dat.data_ro)
     p.dat.data_wo[3] = np.nan
     with pytest.raises(SolveFailed, match="not finite at the node at"):
-        trajectory.advance(5, 0.0, 0.01)
+        take_steps(trajectory, 5, 0.0, 0.01)
     assert np.array_equal(q.dat.data_ro, before)
 
 
@@ -286,7 +287,7 @@ def test_products_of_jacobians():
         y = y - 0.1 * np.sin(x)
         x, jacobian = x + 0.1 * y, J @ jacobian
     trajectory = CompiledTrajectory(step, [q], [q, p])
-    trajectory.advance(30, 0.0, 0.1)
+    take_steps(trajectory, 30, 0.0, 0.1)
     assert np.abs(q.dat.data_ro - x).max() < 1e-13
     trajectory.cotangents[q].assign(1.0)
     trajectory.pull()
@@ -308,7 +309,7 @@ def test_copied_values_that_an_adjoint_reads():
     def run(values):
         q.dat.data_wo[...], p.dat.data_wo[...] = values, 0.3
         trajectory = CompiledTrajectory(step, [p], [q])
-        trajectory.advance(5, 0.0, dt)
+        take_steps(trajectory, 5, 0.0, dt)
         return trajectory, p.dat.data_ro.copy()
 
     trajectory, _ = run(start)

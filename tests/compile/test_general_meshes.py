@@ -19,9 +19,9 @@ from firedrake import (
     sin,
 )
 from verification.beams import SOFT, set_smooth, uneven_mesh
+from ways import PETScExecutor, take_steps
 
 import fdgeom as fg
-from fdgeom import execution
 from fdgeom.compile import CompiledExecutor, CompiledTrajectory
 from fdgeom.compile.map_layout import MapLayout
 from fdgeom.errors import CannotCompile
@@ -46,7 +46,7 @@ def run_both(operations, written, dt=0.1):
     """The values that compiled code and PETSc give to some Functions, from the same start."""
     start = [np.array(f.dat.data_ro) for f in written]
     found = []
-    for executor in (CompiledExecutor(operations), execution.Executor(operations)):
+    for executor in (CompiledExecutor(operations), PETScExecutor(operations)):
         for f, values in zip(written, start, strict=True):
             f.dat.data_wo[...] = values
         if isinstance(executor, CompiledExecutor):
@@ -109,11 +109,9 @@ class Listed:
 
     def pulled(self, operations, seed, f):
         """The cotangent of a Function before the list, from that of another one after it."""
-        trajectory = CompiledTrajectory(
-            operations, [seed], [f], once=True, layout=MapLayout(self.mesh)
-        )
+        trajectory = CompiledTrajectory(operations, [seed], [f], layout=MapLayout(self.mesh))
         trajectory.cotangents[seed].dat.data_wo[...] = self.bar
-        trajectory.advance(1, 0.0, 1.0)
+        take_steps(trajectory, 1, 0.0, 1.0)
         trajectory.pull()
         return np.array(trajectory.cotangents[f].dat.data_ro)
 

@@ -28,10 +28,24 @@ def _solve_of(unit) -> int:
     return next(k for k, code in enumerate(unit.codes) if code.solves)
 
 
+_ADVANCE = compiled_lists.Unit.advance
+
+
+def _of_solves(instead):
+    """A stand-in for `Unit.advance`, which assignments of the way through PETSc do not see."""
+
+    def advance(unit, steps, t, dt, **options):
+        if all(isinstance(op, fg.Map) for op in unit.operations):
+            return _ADVANCE(unit, steps, t, dt, **options)
+        return instead(unit, steps)
+
+    return advance
+
+
 #: Stand-ins for compiled code, by what they say: that they gave up, or that they are done.
 LISTS = compiled_lists.Unit, "advance", {
-    "gives up": lambda unit, steps, t, dt, **options: (-1, 0, _solve_of(unit)),
-    "is idle": lambda unit, steps, t, dt, **options: (0, steps, -1),
+    "gives up": _of_solves(lambda unit, steps: (-1, 0, _solve_of(unit))),
+    "is idle": _of_solves(lambda unit, steps: (0, steps, -1)),
 }  # fmt: skip
 EQUILIBRIUM = CompiledNewton, "_iterate", {
     "gives up": lambda newton: Reason.SINGULAR,

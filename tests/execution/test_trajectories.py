@@ -17,9 +17,9 @@ from firedrake import (
     sin,
     split,
 )
+from ways import PETScExecutor, StepsThroughPETSc
 
 import fdgeom as fg
-from fdgeom.execution import Executor, Trajectory
 from fdgeom.operations import Check, Flow, Map, Prescribed, Solve, Tangents, flattened, linearise
 
 STEPS, DT = 7, 0.05
@@ -35,7 +35,7 @@ def put(functions, numbers):
 
 
 def run(operations, steps=STEPS, dt=DT, t=0.0):
-    done, failure = Executor(operations).advance(steps, t, dt)
+    done, failure = PETScExecutor(operations).advance(steps, t, dt)
     assert done == steps, failure
 
 
@@ -61,7 +61,7 @@ def test_maps_are_the_scheme():
         J[:, 0, 0], J[:, 0, 1] = 1 - DT**2 * np.cos(x) / m, DT / m
         J[:, 0, 2] = -DT * new / m**2
         x, y, jacobian = x + DT * new / m, new, J @ jacobian
-    trajectory = Trajectory(step, [q], [q, p, mass])
+    trajectory = StepsThroughPETSc(step, [q], [q, p, mass])
     trajectory.advance(STEPS, 0.0, DT)
     assert np.abs(np.array(values(q, p)) - [x, y]).max() < 1e-14
     bars = trajectory.cotangents
@@ -144,7 +144,7 @@ def test_cotangents_are_the_slopes_of_differences(build):
         run(step)
         return objective(q, p)[0]
 
-    trajectory = Trajectory(step, [q, p], controls)
+    trajectory = StepsThroughPETSc(step, [q, p], controls)
     trajectory.advance(STEPS, 0.0, DT)
     for f, slope in zip((q, p), objective(q, p)[1], strict=True):
         trajectory.cotangents[f].dat.data_wo[...] = slope
@@ -171,7 +171,7 @@ def test_tangents_and_cotangents_agree(build):
     run(linearise(step, tangents))
     forward = values(tangents[q], tangents[p])
     put(controls, start)
-    trajectory = Trajectory(step, [q, p], controls)
+    trajectory = StepsThroughPETSc(step, [q, p], controls)
     trajectory.advance(STEPS, 0.0, DT)
     seeds = [rng.uniform(-1, 1, x.shape) for x in forward]
     put([trajectory.cotangents[f] for f in (q, p)], seeds)
@@ -196,7 +196,7 @@ def test_second_derivatives(build):
 
     def gradient(shift):
         put(controls, [x + shift * d for x, d in zip(start, first, strict=True)])
-        trajectory = Trajectory(step, [q], controls)
+        trajectory = StepsThroughPETSc(step, [q], controls)
         trajectory.advance(STEPS, 0.0, DT)
         trajectory.cotangents[q].dat.data_wo[...] = 2 * q.dat.data_ro
         trajectory.pull()
@@ -205,7 +205,7 @@ def test_second_derivatives(build):
     def product(direction):
         put(controls, start)
         put(dots, direction)
-        trajectory = Trajectory(both, [q, tangents[q]], [*controls, *dots])
+        trajectory = StepsThroughPETSc(both, [q, tangents[q]], [*controls, *dots])
         trajectory.advance(STEPS, 0.0, DT)
         # d/dz (2 q·q̇), for the functional q·q.
         trajectory.cotangents[q].dat.data_wo[...] = 2 * tangents[q].dat.data_ro
@@ -248,7 +248,7 @@ def test_a_failed_step_leaves_the_state():
         Map(values={x: 2 * x, y: x}),
         Check(value=x, limit=10.0, message="x grows out of bounds"),
     ]
-    done, failure = Executor(step).advance(5, 0.0, DT)
+    done, failure = PETScExecutor(step).advance(5, 0.0, DT)
     assert done == 2
     assert "x grows" in str(failure)
     assert np.array_equal(values(x, y), [[4.0, 8.0], [2.0, 4.0]])

@@ -62,8 +62,8 @@ def results(make, values, dots, bars, seeded):
     """Tangents, cotangents, and cotangents of the operations with their tangents."""
     made = Functions(values, make)
     seeds = [made.every[k] for k in seeded]
-    once = Trajectory(made.operations, seeds, made.every, once=True)
-    once.advance(1, 0.0, 1.0)
+    once = Trajectory(made.operations, seeds, made.every)
+    once.advance(0.0, 1.0)
     made.put([once.cotangents[f] for f in seeds], bars)
     once.pull()
     found = [values_of(once.cotangents.get(f)) for f in made.every]
@@ -80,8 +80,8 @@ def results(make, values, dots, bars, seeded):
     seeds = [made.every[k] for k in seeded]
     seeds += [tangents[f] for f in seeds]
     wanted = [*made.every, *(tangents[f] for f in made.every)]
-    twice = Trajectory(both, seeds, wanted, once=True)
-    twice.advance(1, 0.0, 1.0)
+    twice = Trajectory(both, seeds, wanted)
+    twice.advance(0.0, 1.0)
     made.put([twice.cotangents[f] for f in seeds], [*bars, *bars])
     twice.pull()
     return found + [values_of(twice.cotangents.get(f)) for f in wanted]

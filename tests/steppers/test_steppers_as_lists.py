@@ -9,10 +9,10 @@ from verification import hamiltonian_systems
 from verification.beams import SOFT, set_smooth, uneven_mesh
 from verification.constrained_systems import spherical_pendulum
 from verification.rod_cases import SEPARATE, moving
+from ways import PETScExecutor, StepsThroughPETSc
 
 import fdgeom as fg
 from fdgeom.compile import CompiledExecutor as Compiled
-from fdgeom.execution import Executor, Trajectory
 from fdgeom.operations import Copy, compilable
 from fdgeom.steppers.step_flows import TurnCheck, TurnsBefore
 
@@ -47,7 +47,7 @@ def test_lists_take_the_same_steps(name):
     stepper, twin = method(one, dt), method(other, dt)
     stepper.advance(10)
     twin.system.prepare()
-    done, failure = Executor(twin.operations).advance(10, 0.0, dt)
+    done, failure = PETScExecutor(twin.operations).advance(10, 0.0, dt)
     assert done == 10, failure
     for f, g in zip(_state(stepper), _state(twin), strict=True):
         ours, theirs = f.dat.data_ro, g.dat.data_ro
@@ -73,11 +73,11 @@ def test_lists_have_the_derivatives_of_runs(name):
 
     def value(shift):
         put(shift)
-        Executor(step).advance(5, 0.0, dt)
+        PETScExecutor(step).advance(5, 0.0, dt)
         return np.sum(weights * seen.dat.data_ro)
 
     put()
-    trajectory = Trajectory(step, [seen], [control])
+    trajectory = StepsThroughPETSc(step, [seen], [control])
     trajectory.advance(5, 0.0, dt)
     trajectory.cotangents[seen].dat.data_wo[...] = weights
     trajectory.pull()

@@ -65,26 +65,26 @@ struct ChainUnknowns {
   FDGEOM_INLINE bool is_free(long node, int i) const {
     if (!is_there(node, i)) return false;
     if (Op::held[i] < 0) return true;
-    return F[Op::held[i] < 0 ? 0 : Op::held[i]][place(node, i)] < 0.5;
+    return held(i)[place(node, i)] < 0.5;
   }
+  FDGEOM_INLINE double* held(int i) const { return F[Op::held[i] < 0 ? 0 : Op::held[i]]; }
+  FDGEOM_INLINE double* source(int i) const { return F[Op::source[i] < 0 ? 0 : Op::source[i]]; }
+  // 1 where an unknown is solved for, and the right-hand side, at W nodes or the nodes after them.
+  template <bool after = false>
   FDGEOM_INLINE raw free_at(long k, int i) const {
-    const Slot u = Op::unknown[i];
-    return 1.0 - at(F[Op::held[i] < 0 ? 0 : Op::held[i]], k, u.component, u.size);
+    return 1.0 - number<after>(held(i), k, i);
   }
-  FDGEOM_INLINE raw free_next(long k, int i) const {
-    const Slot u = Op::unknown[i];
-    return 1.0 - next(F[Op::held[i] < 0 ? 0 : Op::held[i]], k, u.component, u.size);
-  }
+  template <bool after = false>
   FDGEOM_INLINE raw source_at(long k, int i) const {
-    const Slot u = Op::unknown[i];
-    return at(F[Op::source[i] < 0 ? 0 : Op::source[i]], k, u.component, u.size);
+    return number<after>(source(i), k, i);
   }
-  FDGEOM_INLINE raw source_next(long k, int i) const {
+  template <bool after>
+  FDGEOM_INLINE static raw number(double* p, long k, int i) {
     const Slot u = Op::unknown[i];
-    return next(F[Op::source[i] < 0 ? 0 : Op::source[i]], k, u.component, u.size);
+    return after ? next(p, k, u.component, u.size) : at(p, k, u.component, u.size);
   }
   FDGEOM_INLINE double source_of(long node, int i) const {
-    return is_there(node, i) ? F[Op::source[i] < 0 ? 0 : Op::source[i]][place(node, i)] : 0.0;
+    return is_there(node, i) ? source(i)[place(node, i)] : 0.0;
   }
   FDGEOM_INLINE static long place(long node, int i) {
     return (node / W * Op::unknown[i].size + Op::unknown[i].component) * W + node % W;

@@ -26,46 +26,46 @@ constexpr bool several_ranks = true;
 
 FDGEOM_INLINE double *at_place(double *p, long size, int place) { return p + place / W * size * W + place % W; }
 
-// Values of other ranks: `pack(n, out)` and `unpack(n, in)` write and read those of a neighbour, and return
-// where they end; `receives(n)` is how many numbers come from it.
-template <class Pack, class Receives, class Unpack> void with_neighbours(const Exchange &x, Pack pack, Receives receives, Unpack unpack) {
+// Values of other ranks, `width` numbers of a place: pack(place, out) writes those that another rank needs, and
+// unpack(place, in) reads those that it sends. back: from ghosts to their owners.
+template <class Pack, class Unpack> void with_neighbours(const Exchange &x, long width, bool back, Pack pack, Unpack unpack) {
   const auto comm = (MPI_Comm)(intptr_t)x.comm;
   std::vector<MPI_Request> requests(2 * x.neighbours);
   for (int n = 0; n < x.neighbours; ++n) {
     const Neighbour &to = x.with[n];
-    MPI_Irecv(to.in, receives(to), MPI_DOUBLE, to.rank, 0, comm, &requests[2 * n]);
-    MPI_Isend(to.out, pack(to, to.out) - to.out, MPI_DOUBLE, to.rank, 0, comm, &requests[2 * n + 1]);
+    const long sends = back ? to.receives : to.sends, receives = back ? to.sends : to.receives;
+    MPI_Irecv(to.in, receives * width, MPI_DOUBLE, to.rank, 0, comm, &requests[2 * n]);
+    for (long i = 0; i < sends; ++i) pack((back ? to.receive : to.send)[i], to.out + i * width);
+    MPI_Isend(to.out, sends * width, MPI_DOUBLE, to.rank, 0, comm, &requests[2 * n + 1]);
   }
   MPI_Waitall(2 * x.neighbours, requests.data(), MPI_STATUSES_IGNORE);
-  for (int n = 0; n < x.neighbours; ++n) unpack(x.with[n], x.with[n].in);
+  for (int n = 0; n < x.neighbours; ++n) {
+    const Neighbour &from = x.with[n];
+    for (long i = 0; i < (back ? from.sends : from.receives); ++i)
+      unpack((back ? from.send : from.receive)[i], from.in + i * width);
+  }
 }
 
 // Replaces the values of ghosts that a call has written at a step, also where it copies them to.
 void exchange(const Call &call, const Exchange &x, long step) {
   const Keep *const end = x.share + x.shares;
   const auto values = [&](const Keep &s) { return call.out[s.out].p + step * call.out[s.out].stride; };
-  const auto pack = [&](const Neighbour &to, double *out) {
-    for (const Keep *s = x.share; s != end; ++s)
-      for (long i = 0; i < to.sends; ++i) {
-        const double *p = at_place(values(*s), s->size / W, to.send[i]);
-        for (long c = 0; c < s->size; c += W) *out++ = p[c];
-      }
-    return out;
+  long width = 0;
+  for (const Keep *s = x.share; s != end; ++s) width += s->size / W;
+  const auto pack = [&](int place, double *out) {
+    for (const Keep *s = x.share; s != end; ++s) {
+      const double *p = at_place(values(*s), s->size / W, place);
+      for (long c = 0; c < s->size; c += W) *out++ = p[c];
+    }
   };
-  const auto receives = [&](const Neighbour &from) {
-    long width = 0;
-    for (const Keep *s = x.share; s != end; ++s) width += s->size / W;
-    return from.receives * width;
-  };
-  with_neighbours(x, pack, receives, [&](const Neighbour &from, const double *in) {
-    for (const Keep *s = x.share; s != end; ++s)
-      for (long i = 0; i < from.receives; ++i) {
-        const long k = from.receive[i] / W;
-        double *p = at_place(values(*s), s->size / W, from.receive[i]);
-        for (long c = 0; c < s->size; c += W) p[c] = *in++;
-        pad(values(*s), k, x.counts[k], s->size / W);
-        if (s->p) std::memcpy(s->p + step * s->stride + k * s->size, values(*s) + k * s->size, s->size * sizeof(double));
-      }
+  with_neighbours(x, width, false, pack, [&](int place, const double *in) {
+    for (const Keep *s = x.share; s != end; ++s) {
+      const long k = place / W;
+      double *p = at_place(values(*s), s->size / W, place);
+      for (long c = 0; c < s->size; c += W) p[c] = *in++;
+      pad(values(*s), k, x.counts[k], s->size / W);
+      if (s->p) std::memcpy(s->p + step * s->stride + k * s->size, values(*s) + k * s->size, s->size * sizeof(double));
+    }
   });
 }
 
@@ -77,19 +77,11 @@ void exchange(const Call &call, long step) {
 void add_ghosts(const Call &call) {
   if (!call.given || !call.exchanges) return;
   const long width = call.given;
-  const auto pack = [&](const Neighbour &to, double *out) {
-    for (long i = 0; i < to.receives; ++i) {
-      const double *p = at_place(call.sums, width, to.receive[i]);
-      for (long c = 0; c < width; ++c) *out++ = p[c * W];
-    }
-    return out;
+  const auto pack = [&](int place, double *out) {
+    for (long c = 0; c < width; ++c) out[c] = at_place(call.sums, width, place)[c * W];
   };
-  const auto receives = [&](const Neighbour &from) { return from.sends * width; };
-  with_neighbours(*call.exchange, pack, receives, [&](const Neighbour &from, const double *in) {
-    for (long i = 0; i < from.sends; ++i) {
-      double *p = at_place(call.sums, width, from.send[i]);
-      for (long c = 0; c < width; ++c) p[c * W] += *in++;
-    }
+  with_neighbours(*call.exchange, width, true, pack, [&](int place, const double *in) {
+    for (long c = 0; c < width; ++c) at_place(call.sums, width, place)[c * W] += in[c];
   });
 }
 

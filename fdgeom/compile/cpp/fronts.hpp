@@ -41,52 +41,18 @@ inline void clear_fronts(const Fronts& q) {
   for (long i = 0; i < q.n_ones; ++i) q.memory[q.ones[i]] = 1.0;
 }
 
-#ifdef FDGEOM_WIDE
-FDGEOM_INLINE int first(long n) { return n < W ? (1 << n) - 1 : 255; }
-FDGEOM_INLINE raw some(long n, const double* p) {
-  return __builtin_ia32_loadupd512_mask(p, raw{}, first(n));
-}
-#endif
-
-// The place of the largest of n values; -1 if there is none.
+// The place of the largest of n values, which lie in whole vectors; -1 if there is none.
 inline long largest_of(const double* values, long n, double& largest) {
-#ifdef FDGEOM_WIDE
   raw most = {};
   for (long j = 0; j < n; j += W) {
-    const raw sizes = fabs(some(n - j, values + j));
+    const raw sizes = choose(first_lanes(n - j), fabs(*(const raw*)(values + j)), raw{});
     most = sizes > most ? sizes : most;
   }
   largest = 0.0;
   for (int l = 0; l < W; ++l) largest = most[l] > largest ? most[l] : largest;
-  for (long j = 0; j < n; j += W) {
-    const raw sizes = fabs(some(n - j, values + j));
-    const int equal =
-        (unsigned char)__builtin_ia32_cmppd512_mask(sizes, lanes(largest), 0, first(n - j), 4);
-    if (equal) return j + __builtin_ctz(equal);
-  }
+  for (long j = 0; j < n; ++j)
+    if (std::fabs(values[j]) == largest) return j;
   return -1;
-#else
-  long place = -1;
-  largest = -1.0;
-  for (long j = 0; j < n; ++j) {
-    const double size = std::fabs(values[j]);
-    const bool larger = size > largest;
-    largest = larger ? size : largest;
-    place = larger ? j : place;
-  }
-  return place;
-#endif
-}
-
-// values += others, n of them.
-inline void add_run(double* values, const double* others, long n) {
-#ifdef FDGEOM_WIDE
-  for (long j = 0; j < n; j += W)
-    __builtin_ia32_storeupd512_mask(values + j, some(n - j, values + j) + some(n - j, others + j),
-                                    first(n - j));
-#else
-  for (long j = 0; j < n; ++j) values[j] += others[j];
-#endif
 }
 
 // A pivot that is smaller relative to its row counts as zero.
@@ -104,11 +70,8 @@ bool eliminate_front(const Front& q, double tiny) {
       const raw size = fabs(*(const raw*)(q.A + k * stride + j * W));
       most = choose(most < size, size, most);
     }
-    double scale;
-    double sizes[W];
-    for (int l = 0; l < W; ++l) sizes[l] = most[l];
-    largest_of(sizes, W, scale);
-    inverses[k] = scale;
+    inverses[k] = 0.0;
+    for (int l = 0; l < W; ++l) inverses[k] = std::max(inverses[k], most[l]);
   }
   for (long k = 0; k < own; ++k) {
     double *const mine = q.A + k * stride, *const factors = q.L + k * stride;
@@ -152,7 +115,7 @@ inline void add_to_parent(const Front& q, const Front& parent) {
     double* const target = parent.A + q.to[i - q.own] * parent.width * W;
     for (long r = 0; r < q.n_runs; ++r) {
       const int* const run = q.runs + 3 * r;
-      add_run(target + run[1], row + run[0], run[2]);
+      for (int j = 0; j < run[2]; ++j) target[run[1] + j] += row[run[0] + j];
     }
   }
 }

@@ -174,11 +174,11 @@ struct SegmentSolve : ChainUnknowns<Op> {
           right ? r[n + i] + shifted_left(r[i], h.r[i]) : r[i] + shifted_right(h.r[i], r[n + i]);
       h.r[i] = r[far + i];
       if (Op::source[i] >= 0) {
-        both -= choose(inner > 0.5, right ? Base::source_next(k, i) : Base::source_at(k, i), raw{});
+        both -= choose(inner > 0.5, Base::template source_at<right>(k, i), raw{});
         if (right && Op::in_cell[i] && k == last) both[here - 1] = 0.0;
       }
       raw counted = both;
-      if (Op::held[i] >= 0) counted *= right ? Base::free_next(k, i) : Base::free_at(k, i);
+      if (Op::held[i] >= 0) counted *= Base::template free_at<right>(k, i);
       counted *= inner;
       sum += counted * counted;
 #pragma GCC unroll 4

@@ -18,7 +18,7 @@ from firedrake.assemble import get_assembler
 from ufl.algorithms import expand_derivatives, replace
 from ufl.classes import Expr, Form, Measure
 
-from fdgeom.execution import FunctionalAssembly, HeldSNES, saddle_solver
+from fdgeom.execution import FunctionalAssembly, HeldSNES, saddle
 from fdgeom.forms import (
     check_depends,
     checked_form,
@@ -212,7 +212,8 @@ class ConstrainedSystem(MechanicalSystem):
             + derivative_along(rate, self.q, self.velocity())
             + derivative_along(rate, self.p, force)
         )
-        return saddle_solver(residual, unknown, essential=self.fixed, name="the multiplier")
+        numerics = saddle(residual, unknown)
+        return numerics.solver(residual, unknown, essential=self.fixed, name="the multiplier")
 
 
 def _pointwise_velocity(

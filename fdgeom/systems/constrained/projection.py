@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from firedrake import Form, Function, TestFunctions, split
 
 from fdgeom.errors import SolveFailed
-from fdgeom.execution import saddle_solver
+from fdgeom.execution import saddle
 from fdgeom.forms import copy_into, simplify
 from fdgeom.operations import EssentialValues
 
@@ -26,7 +26,8 @@ class Projection:
         unknown, self._target = Function(space), target
         form = simplify(residual(*split(unknown), *TestFunctions(space)))
         held = tuple(EssentialValues(0, e.dofs, old=target, target=target) for e in fixed)
-        self._solver = saddle_solver(form, unknown, essential=held, name="the projection")
+        numerics = saddle(form, unknown)
+        self._solver = numerics.solver(form, unknown, essential=held, name="the projection")
 
     def apply(self) -> None:
         """Solve from the present value; ``ValueError`` if there is no consistent state."""
