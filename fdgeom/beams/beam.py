@@ -14,7 +14,6 @@ from ufl.corealg.traversal import unique_pre_traversal
 from fdgeom import citations
 from fdgeom.beams.bracket import BracketEnd, bracket_step
 from fdgeom.beams.consistency import Consistency
-from fdgeom.beams.contact.contact import contact_fields
 from fdgeom.beams.ends import GivenPose, Sliding
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.fingerprint import beam_parameters
@@ -22,10 +21,9 @@ from fdgeom.beams.forces import BeamReactions, StressResultants
 from fdgeom.beams.law import SectionLaw
 from fdgeom.beams.network.joints import Place
 from fdgeom.beams.rod.loads import BodyLoad
-from fdgeom.beams.rod.output import RodSystem, shown, total_momenta
+from fdgeom.beams.rod.output import BeamOutput, RodSystem, total_momenta
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.turns import Turns
-from fdgeom.beams.rod.variation import body_translation
 from fdgeom.beams.rod_of_beam import BeamMotion, check_places, rod_of, set_shape
 from fdgeom.build_message import compiling
 from fdgeom.data import Number
@@ -487,20 +485,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
     def parameters(self) -> dict[str, object]:
         return beam_parameters(self)
 
-    def output_fields(self) -> dict[str, Expr]:
-        pose = self.position, self.orientation
-        fields = shown(pose, self.strain, self.stress(), self.momentum, self.velocity)
-        if not self.loads:
-            return fields
-        v = body_translation(self.orientation, self.velocity)
-        return fields | contact_fields(self.rod, pose, v)
-
-    def strain_energy_density(self) -> Expr:
-        """Elastic energy per length."""
-        return self.sampled_law.energy(self.elastic_strain(), self.stiffness)
-
-    def drawn_beams(self) -> "tuple[Beam, ...]":
-        return (self,)
+    output = cached_property(BeamOutput)
 
 
 def _support(kind) -> str:

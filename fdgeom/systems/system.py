@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence, Set
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,41 @@ def named_energies(
     return {**parts, "energy": sum(parts.values(), Form([]))}
 
 
+class Output:
+    """What is drawn of a system: the base class, for a system that has fields alone.
+
+    Attributes
+    ----------
+    coordinates : Function or None
+        Positions of the nodes in space, if they differ from the mesh.
+    orientation : Function or None
+        Unit quaternions at these nodes, if there are any.
+    beams : tuple of Beam
+        The beams whose sections are drawn, in the order of the nodes.
+    """
+
+    orientation: Function | None = None
+    beams: tuple = ()
+
+    def __init__(self, system: Any, coordinates: Function | None = None) -> None:
+        self._system, self.coordinates = system, coordinates
+
+    def fields(self) -> dict[str, Expr]:
+        """Fields worth drawing, by name."""
+        return self._system.functions()
+
+    def strain_energy(self) -> Expr | None:
+        """Elastic energy per length or volume; none in general."""
+        return None
+
+    def cells(self) -> np.ndarray | None:
+        """Mask of this rank's cells that are drawn; None for all."""
+        return None
+
+    def refresh(self) -> None:
+        """Update fields that are for drawing only."""
+
+
 class System(NotCopied, ABC):
     """Base class of all systems: Functions that a step changes, and the forms of their motion.
 
@@ -69,12 +105,10 @@ class System(NotCopied, ABC):
     Notes
     -----
     For authors: ``agree``, ``all_forms``, ``branch``, ``casimirs``, ``check_branch``,
-    ``check_start``, ``clocks``, ``coefficients``, ``constraint``, ``drawn_beams``,
-    ``equations``, ``followers``, ``functions``, ``given_in_time``, ``momenta``, ``moving``,
-    ``output_cells``, ``output_coordinates``, ``output_fields``, ``output_orientation``,
-    ``parameters``, ``prepare``, ``publish``, ``refresh_output``, ``remembered``,
-    ``set_time``, ``settle``, ``strain_energy_density``, ``symbols``, ``synchronise``,
-    ``synchronised``, ``turns``, ``underivable``.
+    ``check_start``, ``clocks``, ``coefficients``, ``constraint``, ``equations``,
+    ``followers``, ``functions``, ``given_in_time``, ``momenta``, ``moving``, ``output``,
+    ``parameters``, ``prepare``, ``publish``, ``remembered``, ``set_time``, ``settle``,
+    ``symbols``, ``synchronise``, ``synchronised``, ``turns``, ``underivable``.
     """
 
     constraint: Any = None
@@ -203,33 +237,11 @@ class System(NotCopied, ABC):
             self._held[key] = [FunctionalAssembly(form) for form in self.momenta()[name]]
         return np.array([held.assemble() for held in self._held[key]])
 
-    # --- what output draws -------------------------------------------------------------------------
-    def output_fields(self) -> dict[str, Expr]:
-        """Fields worth drawing, by name."""
-        return self.functions()
-
-    def output_coordinates(self) -> Function | None:
-        """Positions of the nodes in space, if they differ from the mesh."""
-        return self._coordinates
-
-    def output_orientation(self) -> Function | None:
-        """Unit quaternions at the nodes of :meth:`output_coordinates`, if there are any."""
-        return None
-
-    def strain_energy_density(self) -> Expr | None:
-        """Elastic energy per length or volume, for drawing; none in general."""
-        return None
-
-    def drawn_beams(self) -> tuple:
-        """The beams whose sections are drawn, in the order of the nodes; none in general."""
-        return ()
-
-    def output_cells(self) -> np.ndarray | None:
-        """Mask of this rank's cells that are drawn; None for all."""
-        return None
-
-    def refresh_output(self) -> None:
-        """Update fields that are for drawing only."""
+    # --- what is drawn -----------------------------------------------------------------------------
+    @cached_property
+    def output(self) -> Output:
+        """What is drawn of it."""
+        return Output(self, self._coordinates)
 
     def plot(self, ax=None, *, title: str | None = None, units=None):
         """Draw the present shape in space.

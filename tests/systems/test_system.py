@@ -249,9 +249,9 @@ def test_defaults_are_those_of_a_system_that_has_nothing():
     assert system.parameters() == system.equations() == {}
     assert system.constraint is None
     assert system.constraint_defect() == system.velocity_defect() == 0.0
-    assert system.output_fields() == system.functions()
-    assert system.output_coordinates() is None
-    for act in (system.prepare, system.settle, system.check_start, system.refresh_output):
+    assert system.output.fields() == system.functions()
+    assert system.output.coordinates is None
+    for act in (system.prepare, system.settle, system.check_start, system.output.refresh):
         act()
     system.q.assign(np.nan)
     with pytest.raises(ValueError, match="q holds values that are not finite"):

@@ -6,7 +6,6 @@ from functools import cached_property, partial
 
 import numpy as np
 from firedrake import Constant, Function, TestFunction, dot
-from ufl.classes import Expr
 
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.ends import held_components
@@ -18,6 +17,7 @@ from fdgeom.beams.network.joints import Ground, Joint, Place, PointBody, Prismat
 from fdgeom.beams.network.network import Network
 from fdgeom.beams.network.network_rod import NetworkRod
 from fdgeom.beams.rod.loads import AppliedLoad, BodyLoad, Gravity, Load, check_loads
+from fdgeom.beams.rod.output import RodOutput
 from fdgeom.beams.rod.rod_motion import FIELDS, RodMotion
 from fdgeom.beams.rod.variation import body_translation, in_body
 from fdgeom.build_message import compiling
@@ -32,6 +32,21 @@ from fdgeom.validation import instances
 
 # Of the size of the assembly: what nodes that meet may be apart.
 _TOGETHER = 1e-9
+
+
+class AssemblyOutput(RodOutput):
+    """What is drawn of an assembly."""
+
+    def fields(self):
+        """The fields of a beam, and ``beam``: the number of the beam that a cell belongs to."""
+        network = self._system.network
+        number = np.concatenate([network.owner, np.full(len(network.ends), -1)])
+        return super().fields() | {"beam": network.field(number.astype(float), "beam", cells=True)}
+
+    def cells(self) -> np.ndarray | None:
+        """Cells of beams, not of joints."""
+        inside = self._system.rod.cells.in_rods()
+        return inside if isinstance(inside, np.ndarray) else None
 
 
 class Assembly(OffTape, RodMotion):
@@ -329,18 +344,7 @@ class Assembly(OffTape, RodMotion):
         common = [AppliedLoad(load, beams[0].rod.part) for load in self._common_loads]
         return found | {"gravity": parameters_of_loads(common)}
 
-    def output_fields(self) -> dict[str, Expr]:
-        """The fields of a beam, and ``beam``: the number of the beam that a cell belongs to."""
-        network = self.network
-        number = np.concatenate([network.owner, np.full(len(network.ends), -1)])
-        return super().output_fields() | {
-            "beam": network.field(number.astype(float), "beam", cells=True)
-        }
-
-    def output_cells(self) -> np.ndarray | None:
-        """Mask of this rank's cells that are drawn: cells of beams, not of joints."""
-        inside = self.rod.cells.in_rods()
-        return inside if isinstance(inside, np.ndarray) else None
+    output = cached_property(AssemblyOutput)
 
     # --- numbers ---------------------------------------------------------------------------------------
     @not_taped

@@ -5,22 +5,19 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import ufl
 from firedrake import Function, VectorFunctionSpace
 from ufl.classes import Expr, Form
 
-from fdgeom.beams.contact.contact import contact_fields
 from fdgeom.beams.forces import Forces, PresentForces
 from fdgeom.beams.held_nodes import HeldNodes, Hold
 from fdgeom.beams.rod.loads import BodyLoad
 from fdgeom.beams.rod.numerics import attempts, friction_remedy, rod_numerics
-from fdgeom.beams.rod.output import RodSystem, shown, total_momenta
+from fdgeom.beams.rod.output import RodOutput, RodSystem, total_momenta
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.turns import Turns
-from fdgeom.beams.rod.variation import check_poses, displaced, in_body, rate
+from fdgeom.beams.rod.variation import check_poses, displaced, rate
 from fdgeom.data import Snapshot
-from fdgeom.execution import VectorAssembly
-from fdgeom.forms import shaped_space, simplify
+from fdgeom.forms import simplify
 from fdgeom.lie.groups import R3xSO3
 from fdgeom.operations import Operation
 from fdgeom.systems.motion.accelerations import Accelerations
@@ -212,43 +209,7 @@ class RodMotion(RodSystem, Motion):
         """The member that each node of this rank belongs to; -1 for a node of the ground."""
         return np.zeros(self.space.dof_dset.size, dtype=int)
 
-    # --- what the recording reads ----------------------------------------------------------------
-    @cached_property
-    def _in_cells(self) -> dict[str, tuple[Function, VectorAssembly]]:
-        """Strain, stress and elastic energy per length, in the motion's own measure, as fields that
-        are constant in each cell and zero in joints, and their updates.
-        """
-        rod, g, found = self.rod, self.configuration, {}
-        for name, value in (
-            ("strain", rod.strain(g)),
-            ("stress", rod.stress(g, self.v)),
-            ("strain_energy", rod.law.energy(rod.elastic_strain(g), rod.stiffness)),
-        ):
-            space = shaped_space(value.ufl_shape, self.mesh, "DG", 0)
-            # Over the length of the cell: then it is the value there.
-            found[name] = Function(space, name=name), VectorAssembly(rod.cells.values(value))
-        return found
-
-    def output_fields(self) -> dict[str, Expr]:
-        """Fields worth drawing, as :func:`fdgeom.beams.rod.output.shown` names them."""
-        self.refresh_output()
-        strain, stress = (self._in_cells[name][0] for name in ("strain", "stress"))
-        pose, body = (self.position, self.orientation), in_body(self.orientation, self.v)
-        momentum = ufl.dot(self.rod.section_inertia.matrix, body)
-        fields = shown(pose, strain, stress, momentum, body)
-        return fields | contact_fields(self.rod, pose, self.v)
-
-    def refresh_output(self) -> None:
-        self.prepare()
-        for field, assembly in self._in_cells.values():
-            field.dat.data_wo[...] = assembly.assemble().dat.data_ro
-
-    def strain_energy_density(self) -> Expr:
-        """Elastic energy per length, as of the last :meth:`refresh_output`."""
-        return self._in_cells["strain_energy"][0]
-
-    def drawn_beams(self) -> tuple:
-        return self.members
+    output = cached_property(RodOutput)
 
     # --- what the steppers ask -------------------------------------------------------------------
     def solver_defaults(self, first, other):

@@ -15,12 +15,21 @@ from fdgeom.data import Number
 from fdgeom.execution import Numerics, PointwiseUpdate, defaults, is_local, saddle_defaults
 from fdgeom.forms import simplify
 from fdgeom.operations import ConvergenceTest, parts
-from fdgeom.systems.system import System
+from fdgeom.systems.system import Output, System
 from fdgeom.validation import firedrake_function
 
 if TYPE_CHECKING:
     from fdgeom.systems.motion.condition import Condition
     from fdgeom.systems.motion.held import Held
+
+
+class MotionOutput(Output):
+    """What is drawn of a motion."""
+
+    def fields(self):
+        motion = self._system
+        found = dict(zip(motion.names, motion.configuration, strict=True))
+        return found | {"velocity": motion.v, "acceleration": motion.acceleration}
 
 
 class Motion(System):
@@ -175,9 +184,9 @@ class Motion(System):
         }
         return found | ({"multiplier": self.multiplier} if self.multiplier is not None else {})
 
-    def output_fields(self) -> dict[str, Expr]:
-        found = dict(zip(self.names, self.configuration, strict=True))
-        return found | {"velocity": self.v, "acceleration": self.acceleration}
+    @cached_property
+    def output(self) -> Output:
+        return MotionOutput(self, self._coordinates)
 
     # --- what the steppers ask -------------------------------------------------------------------
     @property
