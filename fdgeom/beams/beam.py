@@ -13,7 +13,7 @@ from ufl.corealg.traversal import unique_pre_traversal
 
 from fdgeom import citations
 from fdgeom.beams.bracket import BracketEnd, bracket_step
-from fdgeom.beams.consistency import Consistency
+from fdgeom.beams.consistency import BeamConsistency
 from fdgeom.beams.ends import GivenPose, Sliding
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.fingerprint import beam_parameters
@@ -29,7 +29,6 @@ from fdgeom.build_message import compiling
 from fdgeom.data import Number
 from fdgeom.lie import halves, join, quaternion, se3
 from fdgeom.operations import Operation
-from fdgeom.operations.dependent import Dependent, MadeOnce, dependents_in
 from fdgeom.systems.poisson.poisson import PoissonSystem
 from fdgeom.systems.system import named_energies
 from fdgeom.taping import not_taped, record
@@ -164,12 +163,11 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         )
         citations.cite(type(self))
         check_places(self)
-        #: Keeps the two descriptions consistent.
-        self.consistency = Consistency(self)
+        consistency = self.consistency  # from here on it notices what is set by hand
         if reference_shape is not None:
-            set_shape(self, self.consistency.chain, reference_shape)
-            self._perform([self.consistency.momentum_of_velocity])
-            self.settle()
+            set_shape(self, consistency.chain, reference_shape)
+            consistency.perform([consistency.momentum_of_velocity])
+            consistency.settle()
         self._fixed_names = frozenset(
             n for n in set(vars(self)) - of_author if not n.startswith("_")
         )
@@ -224,35 +222,13 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         return Place(self, s)
 
     # --- the two descriptions ----------------------------------------------------------------------
-    def synchronise(self, modified=None):
-        """The description that was not set since the last step, from the one that was.
-
-        Where the inertia has changed the momentum is kept. ``ValueError`` if momentum and velocity
-        were both set and contradict one another.
-        """
-        for dependent in self._dependents:
-            dependent.refresh()
-        return self.consistency.for_bracket(modified[0] if modified else frozenset())
-
-    def synchronised(self):
-        self.consistency.synchronised()
-
-    def agree(self):
-        self.consistency.noted.take()
-
-    def remembered(self):
-        return (self.consistency.noted,)
+    consistency = cached_property(BeamConsistency)
 
     def underivable(self):
         moved = [e for end in self.ends for e in end.given_motion()]
         if any(extract_coefficients(e) for e in moved):
             return "the motion of an end is made of Functions"
         return None
-
-    @cached_property
-    def _dependents(self) -> tuple[Dependent | MadeOnce, ...]:
-        """The dependent fields in its own forms."""
-        return dependents_in(self.stress(), self.compliance_of_inertia)
 
     def reconstruct(self, position=(0.0, 0.0, 0.0), orientation=(1.0, 0.0, 0.0, 0.0)) -> None:
         """Fill position, orientation and velocity from strain and momentum.
@@ -277,8 +253,8 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         """Perform operations that make all fields consistent."""
 
         def do() -> None:
-            self._perform(operations)
-            self.agree()
+            self.consistency.perform(operations)
+            self.consistency.agree()
 
         record(name, do, lambda: operations, self)
 
@@ -356,7 +332,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         """
         self.check_state()
         self._refuse_damping_and_time()
-        self.prepare()
+        self.consistency.prepare()
         for load in self.loads:
             load.check_start(self)
         for end in self.ends:
@@ -455,7 +431,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         equations of motion in strain and momentum; in configuration form use
         ``stepper.system.reactions()``.
         """
-        self.prepare()
+        self.consistency.prepare()
         return self._reactions.values()
 
     @cached_property

@@ -72,7 +72,7 @@ def _different(value, other):
 
 def _moving(system) -> set[int]:
     """Ids of the state and of the time in the system, its parts and its forms."""
-    followers = getattr(system, "followers", dict)().values()
+    followers = system.consistency.followers().values()
     return system.moving() | {id(p) for f in followers for p in (f, *f.subfunctions)}
 
 

@@ -217,7 +217,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
         """
         self.clock = clock
         self.system.set_time(self.t)
-        self.system.settle()
+        self.system.consistency.settle()
         self.restored()
 
     # --- stepping ------------------------------------------------------------------------------
@@ -254,7 +254,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
         saying = _SILENT if first else compiling(type(self).__name__)
         with saying, delayed(self.system.comm, INT) as signals:
             with shielded():
-                self.system.prepare()
+                self.system.consistency.prepare()
             self._start()
             compiled = self.ready_steps()
             try:
@@ -269,11 +269,11 @@ class Stepper(OffTape, Method, Restart, NotCopied):
                     self.system.set_time(self.t)
                     self._perform(self.finish())
                     self.finished()
-                    self.system.settle()
+                    self.system.consistency.settle()
 
     def begin_steps(self) -> None:
         """The actions before the first of some steps, without a step."""
-        self.system.prepare()
+        self.system.consistency.prepare()
         self._start()
         clock = self.clock
         if clock.dt != clock.last_dt:

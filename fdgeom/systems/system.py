@@ -10,7 +10,7 @@ from firedrake import Constant, Function, TestFunction
 from ufl.classes import Expr, Form
 
 from fdgeom.data import Snapshot
-from fdgeom.execution import FunctionalAssembly, perform
+from fdgeom.execution import FunctionalAssembly, Run, perform
 from fdgeom.forms import is_zero, simplify
 from fdgeom.identities import Identity, check_now
 from fdgeom.operations import Operation
@@ -76,6 +76,62 @@ class Output:
         """Update fields that are for drawing only."""
 
 
+class Consistency:
+    """Consistency of the fields of a system: the base class, for a system without dependent fields.
+
+    Fields count as set by hand if their values have changed since :meth:`agree`.
+    """
+
+    #: The snapshots by which changes by hand are detected.
+    snapshots: tuple[Snapshot, ...] = ()
+
+    def __init__(self, system: Any) -> None:
+        self._system = system
+        self._runs: dict[Operation, Run] = {}
+
+    def synchronise(self, modified: Sequence[Set[int]] | None = None) -> list[Operation]:
+        """The operations that update dependent fields before steps.
+
+        For derivatives ``modified`` has, for each of :attr:`snapshots`, the keys of all that count
+        as set.
+        """
+        self._system._check_data()
+        return []
+
+    def synchronised(self) -> None:
+        """Note that the operations of :meth:`synchronise` have been performed."""
+
+    def publish(self) -> list[Operation]:
+        """The operations that compute dependent fields, such as :meth:`followers`, after steps."""
+        return []
+
+    def followers(self) -> dict[str, Function]:
+        """Fields that :meth:`publish` computes from those that a step changes, and that may be set
+        instead, by name: fields of the members of a composed system.
+        """
+        return {}
+
+    def agree(self) -> None:
+        """Declare all fields consistent, with their present values."""
+        for snapshot in self.snapshots:
+            snapshot.take()
+
+    def prepare(self) -> None:
+        """Update dependent fields before a step."""
+        if operations := self.synchronise():
+            self.perform(operations)
+            self.synchronised()
+
+    def settle(self) -> None:
+        """Make all fields consistent, after steps or after a checkpoint has been read."""
+        self.perform(self.publish())
+        self.agree()
+
+    def perform(self, operations: Sequence[Operation]) -> None:
+        """Perform operations that change fields."""
+        perform(operations, self._runs)
+
+
 class System(NotCopied, ABC):
     """Base class of all systems: Functions that a step changes, and the forms of their motion.
 
@@ -104,11 +160,10 @@ class System(NotCopied, ABC):
 
     Notes
     -----
-    For authors: ``agree``, ``all_forms``, ``branch``, ``casimirs``, ``check_branch``,
-    ``check_start``, ``clocks``, ``coefficients``, ``constraint``, ``equations``,
-    ``followers``, ``functions``, ``given_in_time``, ``momenta``, ``moving``, ``output``,
-    ``parameters``, ``prepare``, ``publish``, ``remembered``, ``set_time``, ``settle``,
-    ``symbols``, ``synchronise``, ``synchronised``, ``turns``, ``underivable``.
+    For authors: ``all_forms``, ``branch``, ``casimirs``, ``check_branch``, ``check_start``,
+    ``clocks``, ``coefficients``, ``consistency``, ``constraint``, ``equations``, ``functions``,
+    ``given_in_time``, ``momenta``, ``moving``, ``output``, ``parameters``, ``set_time``,
+    ``symbols``, ``turns``, ``underivable``.
     """
 
     constraint: Any = None
@@ -282,50 +337,14 @@ class System(NotCopied, ABC):
     def check_branch(self, before: np.ndarray) -> None:
         """Raise SolveFailed if a number of :meth:`branch` has another sign than ``before``."""
 
-    def prepare(self) -> None:
-        """Update dependent fields before a step."""
-        if operations := self.synchronise():
-            self._perform(operations)
-            self.synchronised()
+    @cached_property
+    def consistency(self) -> Consistency:
+        """The operations that keep its fields consistent, before and after steps."""
+        return Consistency(self)
 
-    def settle(self) -> None:
-        """Make all fields consistent, after steps or after a checkpoint has been read."""
-        self._perform(self.publish())
-        self.agree()
-
-    def synchronise(self, modified: Sequence[Set[int]] | None = None) -> list[Operation]:
-        """The operations that update dependent fields before steps.
-
-        Fields count as set if their values have changed since :meth:`agree`. For derivatives
-        ``modified`` has, for each snapshot of :meth:`remembered`, the keys of all that count as set.
-        """
+    def _check_data(self) -> None:
+        """Raise ``ValueError`` if an identity that its steps rely on does not hold now."""
         check_now(self._demands)
-        return []
-
-    def synchronised(self) -> None:
-        """Note that the operations of :meth:`synchronise` have been performed."""
-
-    def publish(self) -> list[Operation]:
-        """The operations that compute dependent fields, such as :meth:`followers`, after steps."""
-        return []
-
-    def followers(self) -> dict[str, Function]:
-        """Fields that :meth:`publish` computes from :meth:`functions`, and that may be set instead,
-        by name.
-
-        Fields of the members of a composed system; none in general.
-        """
-        return {}
-
-    def agree(self) -> None:
-        """Declare all fields consistent, with their present values."""
-
-    def _perform(self, operations: Sequence[Operation]) -> None:
-        perform(operations, self._held.setdefault("runs", {}))
-
-    def remembered(self) -> tuple[Snapshot, ...]:
-        """The snapshots by which it detects changes by hand; none in general."""
-        return ()
 
     def underivable(self) -> str | None:
         """The reason why its motion has no derivatives; None if it has."""

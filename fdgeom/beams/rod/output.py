@@ -104,7 +104,7 @@ class RodOutput(Output):
         self._refreshed()
 
     def _refreshed(self) -> list[Function]:
-        self._system.prepare()
+        self._system.consistency.prepare()
         for field, assembly in self._in_cells.values():
             field.dat.data_wo[...] = assembly.assemble().dat.data_ro
         return [field for field, _ in self._in_cells.values()]

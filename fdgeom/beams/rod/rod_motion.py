@@ -23,11 +23,40 @@ from fdgeom.operations import Operation
 from fdgeom.systems.motion.accelerations import Accelerations
 from fdgeom.systems.motion.condition import Condition
 from fdgeom.systems.motion.motion import Motion
-from fdgeom.systems.system import named_energies
+from fdgeom.systems.system import Consistency, named_energies
 from fdgeom.taping import not_taped
 
 #: Fields that a beam and its motion both have; the translation of a beam's velocity is in the body frame.
 FIELDS = ("position", "orientation", "velocity")
+
+
+class RodConsistency(Consistency):
+    """Keeps the fields of rods in configuration form consistent with those of their beams."""
+
+    def __init__(self, motion: "RodMotion") -> None:
+        super().__init__(motion)
+        self._motion, self._beams = motion, motion.members
+        #: Values of the beams' fields when they last agreed with those of the motion.
+        self.written = Snapshot([getattr(b, name) for b in self._beams for name in FIELDS])
+        self.snapshots = (self.written, *(beam.consistency.noted for beam in self._beams))
+
+    def synchronised(self):
+        for beam in self._beams:
+            beam.consistency.synchronised(strain_follows=True)
+        self.written.take()
+
+    # --- poses alone, for statics ------------------------------------------------------------------
+    def read_poses(self) -> None:
+        """Copy the configuration from the beams, if the motion has Functions of its own."""
+        self.perform(self.pose_copies()[0])
+
+    def write_poses(self) -> None:
+        """Copy the configuration to the beams, without velocities, strains and momenta."""
+        self.perform(self.pose_copies()[1])
+
+    def pose_copies(self) -> tuple[list[Operation], list[Operation]]:
+        """The operations of :meth:`read_poses` and :meth:`write_poses`."""
+        return [], []
 
 
 class RodMotion(RodSystem, Motion):
@@ -39,8 +68,8 @@ class RodMotion(RodSystem, Motion):
     in the space frame) on R³×SO(3), and increments of the rotation as Cayley vectors.
 
     For authors: ``check_configuration``, ``forces``, ``group``, ``holds``, ``joints``,
-    ``member_of_nodes``, ``members``, ``network``, ``pose_copies``, ``reactions_of``, ``read_poses``,
-    ``rod``, ``shapes``, ``step_forces``, ``write_poses``.
+    ``member_of_nodes``, ``members``, ``network``, ``reactions_of``, ``rod``, ``shapes``,
+    ``step_forces``.
     """
 
     #: The stiff directions of rods make the rate of the acceleration huge.
@@ -80,13 +109,13 @@ class RodMotion(RodSystem, Motion):
         )
         #: The forces of the last step, as the stepper that took it knows them.
         self.step_forces: Forces | None = None
-        #: Values of the beams' fields when they last agreed with those of the motion.
-        self._written = Snapshot([getattr(beam, name) for beam in members for name in FIELDS])
 
     @property
     def joints(self) -> Any:
         """The joints of a network, the conditions of the motion; None for a single rod."""
         return self.constraint
+
+    consistency = cached_property(RodConsistency)
 
     # --- as a motion ---------------------------------------------------------------------------
     def balance(self, configuration: Sequence[Expr], v: Expr, a: Expr, t: Expr, test: Expr) -> Form:
@@ -145,7 +174,7 @@ class RodMotion(RodSystem, Motion):
         """Forces of supports and joints: those of the last step, or of the equations of motion at
         the present state if there was no step or a configuration or velocity was set since.
         """
-        self.prepare()
+        self.consistency.prepare()
         if self.step_forces is not None and self.step_forces.belong():
             return self.step_forces
         accelerations, forces = self._present_forces
@@ -179,32 +208,6 @@ class RodMotion(RodSystem, Motion):
         total = self.comm.allreduce(total)
         return total[:3], total[3:]
 
-    # --- what was set by hand ----------------------------------------------------------------------
-    def synchronised(self):
-        for beam in self.members:
-            beam.consistency.synchronised(strain_follows=True)
-        self._written.take()
-
-    def remembered(self):
-        return (self._written, *(beam.consistency.noted for beam in self.members))
-
-    def agree(self) -> None:
-        for snapshot in self.remembered():
-            snapshot.take()
-
-    # --- poses alone, for statics ------------------------------------------------------------------
-    def read_poses(self) -> None:
-        """Copy the configuration from the beams, if it has Functions of its own."""
-        self._perform(self.pose_copies()[0])
-
-    def write_poses(self) -> None:
-        """Copy the configuration to the beams, without velocities, strains and momenta."""
-        self._perform(self.pose_copies()[1])
-
-    def pose_copies(self) -> tuple[list[Operation], list[Operation]]:
-        """The operations of :meth:`read_poses` and :meth:`write_poses`."""
-        return [], []
-
     def member_of_nodes(self) -> np.ndarray:
         """The member that each node of this rank belongs to; -1 for a node of the ground."""
         return np.zeros(self.space.dof_dset.size, dtype=int)
@@ -220,7 +223,7 @@ class RodMotion(RodSystem, Motion):
         }
 
     def check_start(self) -> None:
-        self.prepare()
+        self.consistency.prepare()
         self._check_finite()
         self.check_configuration()
         super().check_start()

@@ -40,7 +40,7 @@ from fdgeom.systems.poisson.checks import (
     pointwise_gradient,
     warn_of_casimirs,
 )
-from fdgeom.systems.system import System
+from fdgeom.systems.system import Consistency, System
 from fdgeom.taping import not_taped
 from fdgeom.validation import firedrake_function, instance
 
@@ -73,6 +73,13 @@ class Stage:
         """The stage with its given values, of a rule with new = old + reach (stage - old)."""
         given = tuple(e.at_share(1 / reach) for e in self.essential)
         return dataclasses.replace(self, essential=given)
+
+
+class PoissonConsistency(Consistency):
+    """Keeps auxiliary functions consistent with the state."""
+
+    def agree(self) -> None:
+        self._system.update_auxiliary()
 
 
 class PoissonSystem(System):
@@ -410,10 +417,9 @@ class PoissonSystem(System):
             self._demands |= demands(self)
             warn_of_casimirs(self)
             self._structure_is_known = True
-        self.prepare()
+        self.consistency.prepare()
 
-    def agree(self) -> None:
-        self.update_auxiliary()
+    consistency = cached_property(PoissonConsistency)
 
     def _chart(self, k: int, unknown: Expr) -> tuple[Expr, Expr | None]:
         """Part ``k`` of the state, and of δh/δz if it follows directly, in terms of the unknown."""
