@@ -12,7 +12,7 @@ from ufl.classes import Expr, Form
 from ufl.corealg.traversal import unique_pre_traversal
 
 from fdgeom import citations
-from fdgeom.beams.bracket import BracketEnd, bracket_step
+from fdgeom.beams.bracket import BeamSubsteps, BracketEnd
 from fdgeom.beams.consistency import BeamConsistency
 from fdgeom.beams.ends import GivenPose, Sliding
 from fdgeom.beams.fields import BeamFields
@@ -294,43 +294,13 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
     def with_energy(self, energy):
         raise ValueError("system: the energy of a Beam cannot be replaced; state a PoissonSystem")
 
-    def _chart(self, k: int, unknown: Expr):
-        """The strain itself; for the momentum the body velocity, so that end conditions are nodal."""
-        if k == 0:
-            return unknown, self.stress(unknown)
-        return dot(self.inertia, unknown), unknown
-
-    def frozen_gradient(self, k: int):
-        return self.stress(self.strain) if k == 0 else self.velocity
-
-    def _essential_values(self, active):
-        if 1 not in active:
-            return ()
-        part = tuple(active).index(1)
-        return tuple(e for end in self.ends for e in end.essential_values(part))
-
-    def forcing(self, test, gradient, dt):
-        """Work of the loads on a test of the momentum (body frame), over a step g⁰ → g⁰ cay(Δt ζ)."""
-        if not self.loads:
-            return Form([])
-        # A potential acts on the mean R̄ = ½(R⁰ + R¹) of the directors: since x¹ - x⁰ = Δt R̄ v, the
-        # work on ζ is its exact change. Loads that turn with the section act at the orientation
-        # halfway. Both are symmetric in time, so of second order.
-        step = bracket_step((self.position, self.orientation), self.time, test[1], gradient[1], dt)
-        works = (load.density("mean_work", step) for load in self.rod.loads)
-        return self.rod.cells.at_nodes(sum(works, ufl.as_ufl(0.0)))
-
-    def start_values(self, stage):
-        return {
-            piece: self.velocity if source is self.momentum else source
-            for piece, source in super().start_values(stage).items()
-        }
+    substeps = cached_property(BeamSubsteps)
 
     def check_start(self) -> None:
         """Raise ``ValueError`` if a field is not finite, the start contradicts a held end, or the
         beam has damping, loads in time or ends that need the configuration form.
         """
-        self.check_state()
+        self._check_state()
         self._refuse_damping_and_time()
         self.consistency.prepare()
         for load in self.loads:
@@ -370,29 +340,9 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
     def clocks(self) -> tuple[Constant, ...]:
         return (self.time,)
 
-    def companions(self, active, new, *, dt: Expr, configuration: str = "mean"):
-        """Momentum, velocity and configuration after a substep of the momentum, g¹ = g⁰ cay(Δt ζ)
-        with ζ of the old, the new or the mean momentum, equation (55).
-        """
-        if 1 not in active:
-            return {}
-        velocity = dot(self.compliance_of_inertia, new[1])
-        used = {
-            "old": self.velocity,
-            "new": velocity,
-            "mean": 0.5 * (self.velocity + velocity),
-        }[configuration]
-        pose = se3.pose_compose((self.position, self.orientation), se3.pose_cay(dt * used))
-        return {
-            self.momentum: new[1],
-            self.velocity: velocity,
-            self.position: pose[0],
-            self.orientation: quaternion.normalize(pose[1]),
-        }
-
     # --- as a system -------------------------------------------------------------------------------
     def all_forms(self) -> tuple[Form | Expr, ...]:
-        found: list[Form | Expr] = [*self.forms]
+        found: list[Form | Expr] = [*self.forms.stated().values()]
         found += (e for end in self.ends for e in end.given_motion())
         if self.degree == 1:  # else nothing moves it that has loads or damping
             pose, v = (self.position, self.orientation), self.velocity

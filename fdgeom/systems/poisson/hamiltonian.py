@@ -70,8 +70,8 @@ class HamiltonianSystem(PoissonSystem):
         at : pair of expressions, optional
             z = (q, p); the present state if not given.
         """
-        w_q, w_p = parts_of(test, self.shapes, "test")
-        return self.energy_derivative((-w_p, w_q), at)
+        w_q, w_p = parts_of(test, self.forms.shapes, "test")
+        return self.forms.energy_derivative((-w_p, w_q), at)
 
     def energies(self) -> dict[str, Form]:
         """The energy, its terms with p (kinetic) and its terms without p (potential)."""
