@@ -26,7 +26,6 @@ from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.turns import Turns
 from fdgeom.beams.rod_of_beam import BeamMotion, check_places, rod_of, set_shape
 from fdgeom.build_message import compiling
-from fdgeom.data import Number
 from fdgeom.lie import halves, join, quaternion, se3
 from fdgeom.operations import Operation
 from fdgeom.systems.poisson.poisson import PoissonSystem
@@ -119,8 +118,8 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
     momentum accept any strain and configuration and move them side by side.
 
     For authors: ``consistency``, ``at_nodes``, ``compliance_of_inertia``, ``elastic_strain``,
-    ``ends``, ``in_measure``, ``inertia``, ``kinetic``, ``potential``, ``rod``, ``sampled_law``,
-    ``shaped``, ``stiffness``, ``tangent``, ``time``.
+    ``ends``, ``in_measure``, ``inertia``, ``rod``, ``sampled_law``, ``shaped``, ``stiffness``,
+    ``tangent``, ``time``.
     """
 
     cites = ("ChenShi2025",)
@@ -269,8 +268,14 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
 
     # --- forms -------------------------------------------------------------------------------------
     def _beam_energy(self) -> Form:
-        strain, momentum = split(self.state)
-        return self.kinetic(momentum) + self.potential(strain)
+        kinetic, potential = self._energies_of(*split(self.state))
+        return kinetic + potential
+
+    def _energies_of(self, strain: Expr, momentum: Expr) -> tuple[Form, Form]:
+        """½⟨μ, D₁⁻¹μ⟩ and ∫ ψ of the law."""
+        kinetic = self.at_nodes(0.5 * inner(momentum, dot(self.compliance_of_inertia, momentum)))
+        density = self.sampled_law.energy(self.elastic_strain(strain), self.stiffness)
+        return kinetic, density * self._inside
 
     def _beam_pairing(self, a, b) -> Form:
         (a_strain, a_momentum), (b_strain, b_momentum) = split(a), split(b)
@@ -328,13 +333,9 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
                 )
 
     def set_time(self, t: float) -> None:
-        self._now.set(t)
+        super().set_time(t)
         for end in self.ends:
             end.update()
-
-    @cached_property
-    def _now(self) -> Number:
-        return Number(self.time)
 
     @property
     def clocks(self) -> tuple[Constant, ...]:
@@ -405,7 +406,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         out.
         """
         load = self.rod.load_potential((self.position, self.orientation)) if self.loads else None
-        return named_energies(self.kinetic(self.momentum), self.potential(self.strain), load)
+        return named_energies(*self._energies_of(self.strain, self.momentum), load)
 
     # --- what the recording reads ------------------------------------------------------------------
     def parameters(self) -> dict[str, object]:

@@ -16,6 +16,7 @@ from ufl.domain import extract_domains
 
 from fdgeom.clock import Time
 from fdgeom.operations.dependent import dependent_of, is_private
+from fdgeom.systems.system import moving_inputs
 
 #: The parts of a fingerprint.
 KINDS = ("method", "system", "equations", "numbers")
@@ -29,7 +30,7 @@ def fingerprint(stepper) -> dict:
     the numbers in them: steppers with one fingerprint advance a state alike.
     """
     system = stepper.system
-    forms, moving = system.equations(), _moving(system)
+    forms, moving = system.equations(), moving_inputs(system)
     return {
         "method": {"class": type(stepper).__name__, **_parameters(stepper, moving)},
         "system": {"class": type(system).__name__, **_parameters(system, moving)},
@@ -68,12 +69,6 @@ def _different(value, other):
     if isinstance(value, dict) and isinstance(other, dict):
         return {k: _different(v, other.get(k)) for k, v in value.items() if v != other.get(k)}
     return value
-
-
-def _moving(system) -> set[int]:
-    """Ids of the state and of the time in the system, its parts and its forms."""
-    followers = system.consistency.followers().values()
-    return system.moving() | {id(p) for f in followers for p in (f, *f.subfunctions)}
 
 
 def _parameters(thing, moving: Set[int]) -> dict:

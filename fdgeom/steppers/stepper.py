@@ -318,7 +318,8 @@ class Stepper(OffTape, Method, Restart, NotCopied):
             raise
 
     def _take_evenly(self, most: int) -> None:
-        before, why, done, again, branch = self.clock, None, 0, 0, self.system.branch()
+        before, why, done, again, turns = self.clock, None, 0, 0, self.system.turns
+        branch = None if turns is None else turns.branch()
         most = most if branch is None else min(most, _LOOKS)
         self._snapshot.take()
         try:
@@ -328,7 +329,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
             else:
                 done, why = self._fused.advance(most, before.dt)
             if done and branch is not None:
-                self.system.check_branch(branch)
+                turns.check_branch(branch)
             clock = before
             if done:
                 clock = before.after(done, self.carried_for(before.dt))

@@ -9,7 +9,7 @@ import numpy as np
 from firedrake import Constant, Function, TestFunction
 from ufl.classes import Expr, Form
 
-from fdgeom.data import Snapshot
+from fdgeom.data import Number, Snapshot
 from fdgeom.execution import FunctionalAssembly, Run, perform
 from fdgeom.forms import is_zero, simplify
 from fdgeom.identities import Identity, check_now
@@ -41,24 +41,25 @@ def named_energies(
     return {**parts, "energy": sum(parts.values(), Form([]))}
 
 
+def moving_inputs(system: "System") -> set[int]:
+    """The ids of the inputs of a system's forms that its steppers move: the state and the time."""
+    moved = (*system.functions().values(), *system.consistency.followers().values())
+    state = (p for f in moved for p in (f, *f.subfunctions))
+    return {id(f) for f in (*state, *system.symbols, *system.clocks)}
+
+
 class Output:
-    """What is drawn of a system: the base class, for a system that has fields alone.
+    """What is drawn of a system; the base class is for systems that have fields alone."""
 
-    Attributes
-    ----------
-    coordinates : Function or None
-        Positions of the nodes in space, if they differ from the mesh.
-    orientation : Function or None
-        Unit quaternions at these nodes, if there are any.
-    beams : tuple of Beam
-        The beams whose sections are drawn, in the order of the nodes.
-    """
-
+    #: Unit quaternions at the nodes of ``coordinates``, if there are any.
     orientation: Function | None = None
+    #: The beams whose sections are drawn, in the order of the nodes.
     beams: tuple = ()
 
+    # coordinates: positions of the nodes in space, if they differ from the mesh.
     def __init__(self, system: Any, coordinates: Function | None = None) -> None:
-        self._system, self.coordinates = system, coordinates
+        self._system = system
+        self.coordinates = system._coordinates if coordinates is None else coordinates
 
     def fields(self) -> dict[str, Expr]:
         """Fields worth drawing, by name."""
@@ -77,7 +78,7 @@ class Output:
 
 
 class Consistency:
-    """Consistency of the fields of a system: the base class, for a system without dependent fields.
+    """Keeps the fields of a system consistent; the base class is for systems without dependent fields.
 
     Fields count as set by hand if their values have changed since :meth:`agree`.
     """
@@ -160,10 +161,10 @@ class System(NotCopied, ABC):
 
     Notes
     -----
-    For authors: ``all_forms``, ``branch``, ``casimirs``, ``check_branch``, ``check_start``,
-    ``clocks``, ``coefficients``, ``consistency``, ``constraint``, ``equations``, ``functions``,
-    ``given_in_time``, ``momenta``, ``moving``, ``output``, ``parameters``, ``set_time``,
-    ``symbols``, ``turns``, ``underivable``.
+    For authors: ``all_forms``, ``casimirs``, ``check_start``, ``clocks``, ``coefficients``,
+    ``consistency``, ``constraint``, ``equations``, ``functions``,
+    ``given_in_time``, ``momenta``, ``output``, ``parameters``, ``set_time``, ``symbols``,
+    ``turns``, ``underivable``.
     """
 
     constraint: Any = None
@@ -202,13 +203,8 @@ class System(NotCopied, ABC):
         Functions, including those of Real spaces, and Constants; for a field that fdgeom samples
         from an expression the coefficients in the expression. Derived from the forms.
         """
-        moved = self.moving()
+        moved = moving_inputs(self)
         return tuple(c for c in read_in(*self.all_forms()) if id(c) not in moved)
-
-    def moving(self) -> set[int]:
-        """The ids of the inputs of its forms that its steppers move: the state and the time."""
-        state = (p for f in self.functions().values() for p in (f, *f.subfunctions))
-        return {id(f) for f in (*state, *self.symbols, *self.clocks)}
 
     def parameters(self) -> dict[str, object]:
         """Its parameters beside its class and its equations, by name, for checkpoints."""
@@ -293,10 +289,7 @@ class System(NotCopied, ABC):
         return np.array([held.assemble() for held in self._held[key]])
 
     # --- what is drawn -----------------------------------------------------------------------------
-    @cached_property
-    def output(self) -> Output:
-        """What is drawn of it."""
-        return Output(self, self._coordinates)
+    output = cached_property(Output)
 
     def plot(self, ax=None, *, title: str | None = None, units=None):
         """Draw the present shape in space.
@@ -330,17 +323,7 @@ class System(NotCopied, ABC):
         """Check of rotations in a step: `fdgeom.beams.rod.turns.Turns` of beams; None in general."""
         return None
 
-    def branch(self) -> np.ndarray | None:
-        """Numbers whose signs no step may change; None in general."""
-        return None
-
-    def check_branch(self, before: np.ndarray) -> None:
-        """Raise SolveFailed if a number of :meth:`branch` has another sign than ``before``."""
-
-    @cached_property
-    def consistency(self) -> Consistency:
-        """The operations that keep its fields consistent, before and after steps."""
-        return Consistency(self)
+    consistency = cached_property(Consistency)
 
     def _check_data(self) -> None:
         """Raise ``ValueError`` if an identity that its steps rely on does not hold now."""
@@ -361,6 +344,12 @@ class System(NotCopied, ABC):
 
     def set_time(self, t: float) -> None:
         """Set the time at the end of the coming (sub)step."""
+        for number in self._times:
+            number.set(t)
+
+    @cached_property
+    def _times(self) -> list[Number]:
+        return [Number(clock) for clock in self.clocks]
 
     def _check_finite(self, functions: dict[str, Function] | None = None) -> None:
         """Raise ``ValueError`` if a function is not finite; all that a step changes by default."""

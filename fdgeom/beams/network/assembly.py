@@ -21,7 +21,6 @@ from fdgeom.beams.rod.output import RodOutput
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.build_message import compiling
 from fdgeom.clock import Time
-from fdgeom.data import Number
 from fdgeom.execution import perform
 from fdgeom.lie import arrays
 from fdgeom.taping import OffTape, not_taped
@@ -204,29 +203,9 @@ class Assembly(OffTape, RodMotion):
     consistency = cached_property(NetworkConsistency)
 
     # --- as a motion ---------------------------------------------------------------------------------
-    def branch(self):
-        return None if self.joints is None else self.joints.half_cosines()
-
-    def check_branch(self, before):
-        self.joints.check_half_turns(before)
-
-    def set_time(self, t: float) -> None:
-        super().set_time(t)
-        for time in self._times:
-            time.set(t)
-
-    @cached_property
-    def _times(self) -> list[Number]:
-        return [Number(beam.time) for beam in self.beams]
-
     @property
     def clocks(self) -> tuple[Constant, ...]:
         return (self.time, *(beam.time for beam in self.beams))
-
-    def member_of_nodes(self) -> np.ndarray:
-        starts, count = self.network.starts, self.space.dof_dset.size
-        nodes = self.network.numbering.nodes[:count]
-        return np.where(nodes < starts[-1], np.searchsorted(starts, nodes, "right") - 1, -1)
 
     # --- what the recording reads ----------------------------------------------------------------
     def parameters(self) -> dict[str, object]:

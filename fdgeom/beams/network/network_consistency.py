@@ -4,6 +4,7 @@ from collections.abc import Sequence, Set
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from firedrake import Function, TestFunction, dot
 
 from fdgeom.beams.beam import Beam
@@ -114,3 +115,8 @@ class NetworkConsistency(RodConsistency):
 
     def pose_copies(self):
         return self._poses
+
+    def member_of_nodes(self) -> np.ndarray:
+        starts, count = self._network.starts, self._motion.space.dof_dset.size
+        nodes = self._network.numbering.nodes[:count]
+        return np.where(nodes < starts[-1], np.searchsorted(starts, nodes, "right") - 1, -1)

@@ -90,7 +90,9 @@ class RodOutput(Output):
         return found
 
     def fields(self):
-        motion, (strain, stress, _) = self._system, self._refreshed()
+        self.refresh()
+        motion = self._system
+        strain, stress = (self._in_cells[name][0] for name in ("strain", "stress"))
         pose, body = motion.configuration, in_body(motion.orientation, motion.v)
         momentum = ufl.dot(motion.rod.section_inertia.matrix, body)
         fields = shown(pose, strain, stress, momentum, body)
@@ -101,13 +103,9 @@ class RodOutput(Output):
         return self._in_cells["strain_energy"][0]
 
     def refresh(self) -> None:
-        self._refreshed()
-
-    def _refreshed(self) -> list[Function]:
         self._system.consistency.prepare()
         for field, assembly in self._in_cells.values():
             field.dat.data_wo[...] = assembly.assemble().dat.data_ro
-        return [field for field, _ in self._in_cells.values()]
 
 
 def shown(pose, strain: Expr, stress: Expr, momentum: Expr, velocity: Expr) -> dict[str, Expr]:

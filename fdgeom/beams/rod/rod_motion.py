@@ -58,6 +58,10 @@ class RodConsistency(Consistency):
         """The operations of :meth:`read_poses` and :meth:`write_poses`."""
         return [], []
 
+    def member_of_nodes(self) -> np.ndarray:
+        """The beam that each node of this rank belongs to; -1 for a node of the ground."""
+        return np.zeros(self._motion.space.dof_dset.size, dtype=int)
+
 
 class RodMotion(RodSystem, Motion):
     """One rod or a network of rods, as the methods in configuration form move it:
@@ -68,14 +72,11 @@ class RodMotion(RodSystem, Motion):
     in the space frame) on R³×SO(3), and increments of the rotation as Cayley vectors.
 
     For authors: ``check_configuration``, ``forces``, ``group``, ``holds``, ``joints``,
-    ``member_of_nodes``, ``members``, ``network``, ``reactions_of``, ``rod``, ``shapes``,
-    ``step_forces``.
+    ``members``, ``network``, ``reactions_of``, ``rod``, ``shapes``, ``step_forces``.
     """
 
     #: The stiff directions of rods make the rate of the acceleration huge.
     can = frozenset()
-    #: In the order of the nodes equations have a narrow band.
-    joins_multiplier = True
     is_chain = True
     #: Forms of its small vibrations, made by `fdgeom.statics`.
     pencil_forms: Any = None
@@ -208,10 +209,6 @@ class RodMotion(RodSystem, Motion):
         total = self.comm.allreduce(total)
         return total[:3], total[3:]
 
-    def member_of_nodes(self) -> np.ndarray:
-        """The member that each node of this rank belongs to; -1 for a node of the ground."""
-        return np.zeros(self.space.dof_dset.size, dtype=int)
-
     output = cached_property(RodOutput)
 
     # --- what the steppers ask -------------------------------------------------------------------
@@ -238,4 +235,5 @@ class RodMotion(RodSystem, Motion):
 
     @cached_property
     def turns(self) -> Turns:
-        return Turns(self.orientation, self.rod.cells.in_rods(), soft=self.rod.softens)
+        in_rods, soft = self.rod.cells.in_rods(), self.rod.softens
+        return Turns(self.orientation, in_rods, soft=soft, joints=self.joints)

@@ -378,10 +378,7 @@ class PoissonSystem(System):
 
     consistency = cached_property(PoissonConsistency)
 
-    @cached_property
-    def substeps(self) -> Substeps:
-        """The unknowns of substeps, for the steppers."""
-        return Substeps(self)
+    substeps = cached_property(Substeps)
 
     def gradient(
         self, state: Sequence[Expr], auxiliary: Sequence[Expr] = ()
