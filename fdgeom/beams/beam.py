@@ -394,7 +394,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         parts = halves(self.velocity, "velocity")
         return join(*(quaternion.rotate(self.orientation, part) for part in parts))
 
-    def _momentum_forms(self) -> dict[str, tuple[Form, ...]]:
+    def momenta(self) -> dict[str, tuple[Form, ...]]:
         """Linear momentum ∫ R n and angular momentum ∫ R m + x × R n, in space, by component."""
         parts = (quaternion.rotate(self.orientation, part) for part in halves(self.momentum))
         return total_momenta(self.at_nodes, self.position, *parts)

@@ -126,17 +126,15 @@ class BeamConsistency(Consistency):
         """
         for dependent in self._dependents:
             dependent.refresh()
-        return self._for_bracket(modified[0] if modified else frozenset())
-
-    def _for_bracket(self, modified: Set[int]) -> list[Operation]:
-        if not modified and self.noted.holds():
+        given = modified[0] if modified else frozenset()
+        if not given and self.noted.holds():
             # A section may change, and the momentum is what stays.
             varies = isinstance(self._beam.compliance_of_inertia, Function)
             return [self.velocity_of_momentum] if varies else []
         if not self.noted.sees_finite():
             return []  # the step will say so
         self._refuse_contradiction()
-        strain, momentum, pose, velocity = self._set(modified)
+        strain, momentum, pose, velocity = self._set(given)
         found = [self.momentum_of_velocity] if velocity and not momentum else []
         found.append(self.velocity_of_momentum)
         # A ring has no first node from which its strain would say where the others are.

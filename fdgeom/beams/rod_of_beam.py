@@ -129,12 +129,9 @@ class BeamMotionConsistency(RodConsistency):
             return [*found, self._to_space]
         return found
 
-    def publish(self):
-        """The beam's velocity, strain and momentum."""
-        return self._published
-
     @cached_property
-    def _published(self) -> list[Operation]:
+    def published(self) -> list[Operation]:
+        """The beam's velocity, strain and momentum."""
         motion, beam = self._motion, self._beam
         to_body = Map(values={beam.velocity: in_body(motion.orientation, motion.v)})
         return [to_body, *beam.consistency.of_configuration(motion.rod)]

@@ -116,7 +116,7 @@ class EquilibriumReplay(Replay):
         # The unknown is zero at the equilibrium, and so is what the poses there give.
         solve = solve_operations(self._residual, unknown.function, essential, lambda: None)
         moved = dict(zip(motion.configuration, displaced(self._there, unknown.vector), strict=True))
-        read, write = motion.consistency.pose_copies()
+        read, write = motion.consistency.pose_copies
         return [*read, Map(values=group), *solve, Map(values=moved), *write]
 
     def _given_values(self) -> tuple[Function, list[EssentialValues]]:

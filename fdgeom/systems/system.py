@@ -85,6 +85,8 @@ class Consistency:
 
     #: The snapshots by which changes by hand are detected.
     snapshots: tuple[Snapshot, ...] = ()
+    #: The operations that compute dependent fields, such as :meth:`followers`, after steps.
+    published: Sequence[Operation] = ()
 
     def __init__(self, system: Any) -> None:
         self._system = system
@@ -102,12 +104,8 @@ class Consistency:
     def synchronised(self) -> None:
         """Note that the operations of :meth:`synchronise` have been performed."""
 
-    def publish(self) -> list[Operation]:
-        """The operations that compute dependent fields, such as :meth:`followers`, after steps."""
-        return []
-
     def followers(self) -> dict[str, Function]:
-        """Fields that :meth:`publish` computes from those that a step changes, and that may be set
+        """Fields that :attr:`published` computes from those that a step changes, and that may be set
         instead, by name: fields of the members of a composed system.
         """
         return {}
@@ -125,7 +123,7 @@ class Consistency:
 
     def settle(self) -> None:
         """Make all fields consistent, after steps or after a checkpoint has been read."""
-        self.perform(self.publish())
+        self.perform(self.published)
         self.agree()
 
     def perform(self, operations: Sequence[Operation]) -> None:
@@ -263,11 +261,6 @@ class System(NotCopied, ABC):
 
     def momenta(self) -> dict[str, tuple[Form, ...]]:
         """Momentum functionals by name, component by component; none in general."""
-        if "momenta" not in self._held:
-            self._held["momenta"] = self._momentum_forms()
-        return self._held["momenta"]
-
-    def _momentum_forms(self) -> dict[str, tuple[Form, ...]]:
         return {}
 
     def casimirs(self) -> dict[str, Form]:

@@ -47,12 +47,9 @@ class NetworkConsistency(RodConsistency):
             found += [self._from_beams, self._to_space]
         return found
 
-    def publish(self):
-        """Poses, velocities, momenta and strains of the beams."""
-        return self._published
-
     @cached_property
-    def _published(self) -> list[Operation]:
+    def published(self) -> list[Operation]:
+        """Poses, velocities, momenta and strains of the beams."""
         alike = [self._momenta, self._strain] if self._alike else []
         others = [beam for beam in self._beams if beam not in self._alike]
         of_others = [op for b in others for op in b.consistency.of_configuration(b.rod)]
@@ -97,7 +94,7 @@ class NetworkConsistency(RodConsistency):
         return BeamCopy(self._network, *found)
 
     @cached_property
-    def _poses(self) -> tuple[list[Operation], list[Operation]]:
+    def pose_copies(self) -> tuple[list[Operation], list[Operation]]:
         found = [self._copied(name) for name in FIELDS[:2]]
         return [BeamCopy(self._network, *found, gathers=True)], [BeamCopy(self._network, *found)]
 
@@ -112,9 +109,6 @@ class NetworkConsistency(RodConsistency):
             for k, beam in enumerate(self._beams)
             for name, f in beam.functions().items()
         }
-
-    def pose_copies(self):
-        return self._poses
 
     def member_of_nodes(self) -> np.ndarray:
         starts, count = self._network.starts, self._motion.space.dof_dset.size

@@ -33,6 +33,9 @@ FIELDS = ("position", "orientation", "velocity")
 class RodConsistency(Consistency):
     """Keeps the fields of rods in configuration form consistent with those of their beams."""
 
+    #: The operations of :meth:`read_poses` and :meth:`write_poses`.
+    pose_copies: tuple[Sequence[Operation], Sequence[Operation]] = (), ()
+
     def __init__(self, motion: "RodMotion") -> None:
         super().__init__(motion)
         self._motion, self._beams = motion, motion.members
@@ -48,15 +51,11 @@ class RodConsistency(Consistency):
     # --- poses alone, for statics ------------------------------------------------------------------
     def read_poses(self) -> None:
         """Copy the configuration from the beams, if the motion has Functions of its own."""
-        self.perform(self.pose_copies()[0])
+        self.perform(self.pose_copies[0])
 
     def write_poses(self) -> None:
         """Copy the configuration to the beams, without velocities, strains and momenta."""
-        self.perform(self.pose_copies()[1])
-
-    def pose_copies(self) -> tuple[list[Operation], list[Operation]]:
-        """The operations of :meth:`read_poses` and :meth:`write_poses`."""
-        return [], []
+        self.perform(self.pose_copies[1])
 
     def member_of_nodes(self) -> np.ndarray:
         """The beam that each node of this rank belongs to; -1 for a node of the ground."""
@@ -149,7 +148,7 @@ class RodMotion(RodSystem, Motion):
             elastic += self.joints.potential(pose)
         return named_energies(kinetic, elastic, rod.load_potential(pose))
 
-    def _momentum_forms(self) -> dict[str, tuple[Form, ...]]:
+    def momenta(self) -> dict[str, tuple[Form, ...]]:
         """Momenta in space: linear, and angular about the origin."""
         spin, linear = self.rod.inertia.momentum(self.orientation, self.v)
         return total_momenta(self.rod.cells.at_nodes, self.position, spin, linear)
