@@ -180,7 +180,7 @@ class Motion(System):
         }
         return found | ({"multiplier": self.multiplier} if self.multiplier is not None else {})
 
-    output = cached_property(MotionOutput)
+    output: cached_property[Output] = cached_property(MotionOutput)
 
     # --- what the steppers ask -------------------------------------------------------------------
     @property

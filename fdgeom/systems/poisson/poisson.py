@@ -376,7 +376,7 @@ class PoissonSystem(System):
             self._structure_is_known = True
         self.consistency.prepare()
 
-    consistency = cached_property(PoissonConsistency)
+    consistency: cached_property[Consistency] = cached_property(PoissonConsistency)
 
     substeps = cached_property(Substeps)
 
