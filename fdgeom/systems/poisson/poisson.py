@@ -196,8 +196,8 @@ class PoissonSystem(System):
 
     Notes
     -----
-    For authors: ``auxiliary``, ``bracket``, ``forms``, ``gradient``, ``names``, ``pairing``,
-    ``parts``, ``space``, ``substeps``, ``test``, ``trial``, ``with_energy``.
+    For authors: ``auxiliary``, ``bracket``, ``energy_form``, ``forms``, ``gradient``, ``names``,
+    ``pairing``, ``parts``, ``space``, ``substeps``, ``test``, ``trial``, ``with_energy``.
 
     Examples
     --------
