@@ -37,13 +37,13 @@ class Trapezoidal(fg.Stepper):
 
     def flows(self):
         system, dt = self.system, Constant(0.0, name="dt")
-        stage = system.stage(range(len(system.parts)))
+        stage = system.substeps.stage(range(len(system.parts)))
         old, new, w = system.parts, stage.state, stage.test
         change = tuple(b - a for a, b in zip(old, new))
         flow = system.bracket(w, system.gradient(old), at=old)
         flow += system.bracket(w, stage.gradient, at=new)
         residual = fg.simplify(system.pairing(w, change) - 0.5 * dt * flow)
-        guess, moved = system.start_values(stage), dict(zip(old, new))
+        guess, moved = system.substeps.start_values(stage), dict(zip(old, new))
         options = self.solve_options()
         solve = fg.Solve(work=residual, unknown=stage.unknown, dt=dt, options=options)
         first = [Copy(source=source, target=part) for part, source in guess.items()]

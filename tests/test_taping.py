@@ -73,18 +73,12 @@ def called(make, method):
     return case
 
 
-def gathering():
-    system = oscillator()
-    return system, system.gather_state
-
-
 CASES = {
     "motion": stepping(free_beam, fg.GeneralizedAlpha, halvings=1),
     "assembly": stepping(lambda: fg.Assembly([bent()]), fg.GeneralizedAlpha, halvings=1),
     "reconstruct": called(smooth_beam, "reconstruct"),
     "Beam.project": called(smooth_beam, "project"),
     "ConstrainedSystem.project": called(pendulum, "project"),
-    "gather_state": gathering,
 }
 
 

@@ -23,7 +23,9 @@ from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.sections.drawn_section import DrawnSection
 from fdgeom.steppers.composition_schemes import PAPERS
 from fdgeom.steppers.method import Method, Restart
-from fdgeom.systems.system import System
+from fdgeom.systems.poisson.poisson import PoissonForms
+from fdgeom.systems.poisson.stage import Substeps
+from fdgeom.systems.system import Consistency, Output, System
 
 HERE = Path(__file__).parent
 TOP = HERE.parents[1]
@@ -128,11 +130,15 @@ def cited() -> str:
 
 
 def hooks() -> str:
-    """The methods that base classes list under "For authors", with their first sentences."""
+    """The methods that base classes list under "For authors", or all, with their first sentences."""
     bases = {
         "all steppers": (Method, Restart, steppers.Stepper),
         "all systems": (System,),
+        "``output`` of systems": (Output,),
+        "``consistency`` of systems": (Consistency,),
         "Poisson systems": (fg.PoissonSystem,),
+        "``forms`` of Poisson systems": (PoissonForms,),
+        "``substeps`` of Poisson systems": (Substeps,),
         "beams": (Beam,),
         "motions": (fg.Motion,),
         "beams and assemblies in configuration form": (RodMotion,),
@@ -143,7 +149,8 @@ def hooks() -> str:
             listed = re.search(
                 r"For authors: (.*?)\.$", cls.__doc__, flags=re.DOTALL | re.MULTILINE
             )
-            for name in re.findall(r"``(\w+)``", listed[1]):
+            own = [name for name in vars(cls) if name[0] != "_"]
+            for name in re.findall(r"``(\w+)``", listed[1]) if listed else own:
                 found = inspect.getattr_static(cls, name, None)
                 has_text = callable(found) or isinstance(found, property | cached_property)
                 text = inspect.getdoc(found) if has_text else None

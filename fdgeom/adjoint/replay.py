@@ -258,7 +258,7 @@ class ChangeReplay(Replay):
         self.name, self._do, self._operations, self._system = name, do, tuple(operations), system
 
     def snapshots(self) -> tuple:
-        return self._system.remembered()
+        return self._system.consistency.snapshots
 
     def origin(self, touched: Sequence = ()) -> list:
         """The start: the present values of the Constants."""

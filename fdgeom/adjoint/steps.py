@@ -64,10 +64,10 @@ class StepReplay(Replay):
         self.name = type(stepper).__name__
         operations = list({op.original: None for op in stepper.operations})
         unknowns = keys(op.unknown for op in operations if isinstance(op, Solve))
-        moving = (*stepper.state_functions, *system.followers().values())
+        moving = (*stepper.state_functions, *system.consistency.followers().values())
         self._carried = [f for f in moving if keys([f]) <= unknowns]
         #: Operations after the last step.
-        self._finish = [*stepper.finish(), *system.publish()]
+        self._finish = [*stepper.finish(), *system.consistency.published]
         written = keys(f for op in (*operations, *self._finish) for f in op.writes)
         own = keys(moving) | written | keys(system.given_in_time())
         super().__init__(
@@ -91,18 +91,18 @@ class StepReplay(Replay):
     # --- where they begin ------------------------------------------------------------------------
     def snapshots(self) -> tuple:
         """The snapshots by which system and stepper detect values set by hand."""
-        return (*self._stepper.system.remembered(), *self._stepper.remembered())
+        return (*self._stepper.system.consistency.snapshots, *self._stepper.remembered())
 
     def origin(self, touched: Sequence[Set[int]] = ()) -> Origin:
         # Values alone decide which operations run first, with or without a tape: functions whose values
         # differ from the snapshot are set. Other touched ones count for derivatives.
-        stepper, system = self._stepper, self._stepper.system
-        snapshots, own = self.snapshots(), len(system.remembered())
+        stepper, consistency = self._stepper, self._stepper.system.consistency
+        snapshots, own = self.snapshots(), len(consistency.snapshots)
         touched = touched or [set()] * len(snapshots)
         changed = [snapshot.changed_keys() for snapshot in snapshots]
         given = [set(s.keys()) & more for s, more in zip(snapshots, touched, strict=True)]
         found = [now | more for now, more in zip(changed, given, strict=True)]
-        of_system = system.synchronise(found[:own])
+        of_system = consistency.synchronise(found[:own])
         written = keys(f for op in of_system for f in op.writes)
         start = stepper.start(written.union(*found[own:]))
         clock = stepper.clock
@@ -161,7 +161,7 @@ class StepReplay(Replay):
 
     def _agree(self) -> None:
         """Declare that all present values are those that steps have left."""
-        self._stepper.system.agree()
+        self._stepper.system.consistency.agree()
         for snapshot in self._stepper.remembered():
             snapshot.take()
 

@@ -12,9 +12,8 @@ from ufl.classes import Expr, Form
 from ufl.corealg.traversal import unique_pre_traversal
 
 from fdgeom import citations
-from fdgeom.beams.bracket import BracketEnd, bracket_step
-from fdgeom.beams.consistency import Consistency
-from fdgeom.beams.contact.contact import contact_fields
+from fdgeom.beams.bracket import BeamSubsteps, BracketEnd
+from fdgeom.beams.consistency import BeamConsistency
 from fdgeom.beams.ends import GivenPose, Sliding
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.fingerprint import beam_parameters
@@ -22,16 +21,13 @@ from fdgeom.beams.forces import BeamReactions, StressResultants
 from fdgeom.beams.law import SectionLaw
 from fdgeom.beams.network.joints import Place
 from fdgeom.beams.rod.loads import BodyLoad
-from fdgeom.beams.rod.output import RodSystem, shown, total_momenta
+from fdgeom.beams.rod.output import BeamOutput, RodSystem, total_momenta
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.turns import Turns
-from fdgeom.beams.rod.variation import body_translation
 from fdgeom.beams.rod_of_beam import BeamMotion, check_places, rod_of, set_shape
 from fdgeom.build_message import compiling
-from fdgeom.data import Number
 from fdgeom.lie import halves, join, quaternion, se3
 from fdgeom.operations import Operation
-from fdgeom.operations.dependent import Dependent, MadeOnce, dependents_in
 from fdgeom.systems.poisson.poisson import PoissonSystem
 from fdgeom.systems.system import named_energies
 from fdgeom.taping import not_taped, record
@@ -122,8 +118,8 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
     momentum accept any strain and configuration and move them side by side.
 
     For authors: ``consistency``, ``at_nodes``, ``compliance_of_inertia``, ``elastic_strain``,
-    ``ends``, ``in_measure``, ``inertia``, ``kinetic``, ``potential``, ``rod``, ``sampled_law``,
-    ``shaped``, ``stiffness``, ``tangent``, ``time``.
+    ``ends``, ``in_measure``, ``inertia``, ``rod``, ``sampled_law``, ``shaped``, ``stiffness``,
+    ``tangent``, ``time``.
     """
 
     cites = ("ChenShi2025",)
@@ -166,12 +162,11 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         )
         citations.cite(type(self))
         check_places(self)
-        #: Keeps the two descriptions consistent.
-        self.consistency = Consistency(self)
+        consistency = self.consistency  # from here on it notices what is set by hand
         if reference_shape is not None:
-            set_shape(self, self.consistency.chain, reference_shape)
-            self._perform([self.consistency.momentum_of_velocity])
-            self.settle()
+            set_shape(self, consistency.chain, reference_shape)
+            consistency.perform([consistency.momentum_of_velocity])
+            consistency.settle()
         self._fixed_names = frozenset(
             n for n in set(vars(self)) - of_author if not n.startswith("_")
         )
@@ -226,35 +221,13 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         return Place(self, s)
 
     # --- the two descriptions ----------------------------------------------------------------------
-    def synchronise(self, modified=None):
-        """The description that was not set since the last step, from the one that was.
-
-        Where the inertia has changed the momentum is kept. ``ValueError`` if momentum and velocity
-        were both set and contradict one another.
-        """
-        for dependent in self._dependents:
-            dependent.refresh()
-        return self.consistency.for_bracket(modified[0] if modified else frozenset())
-
-    def synchronised(self):
-        self.consistency.synchronised()
-
-    def agree(self):
-        self.consistency.noted.take()
-
-    def remembered(self):
-        return (self.consistency.noted,)
+    consistency = cached_property(BeamConsistency)
 
     def underivable(self):
         moved = [e for end in self.ends for e in end.given_motion()]
         if any(extract_coefficients(e) for e in moved):
             return "the motion of an end is made of Functions"
         return None
-
-    @cached_property
-    def _dependents(self) -> tuple[Dependent | MadeOnce, ...]:
-        """The dependent fields in its own forms."""
-        return dependents_in(self.stress(), self.compliance_of_inertia)
 
     def reconstruct(self, position=(0.0, 0.0, 0.0), orientation=(1.0, 0.0, 0.0, 0.0)) -> None:
         """Fill position, orientation and velocity from strain and momentum.
@@ -279,8 +252,8 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         """Perform operations that make all fields consistent."""
 
         def do() -> None:
-            self._perform(operations)
-            self.agree()
+            self.consistency.perform(operations)
+            self.consistency.agree()
 
         record(name, do, lambda: operations, self)
 
@@ -295,8 +268,14 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
 
     # --- forms -------------------------------------------------------------------------------------
     def _beam_energy(self) -> Form:
-        strain, momentum = split(self.state)
-        return self.kinetic(momentum) + self.potential(strain)
+        kinetic, potential = self._energies_of(*split(self.state))
+        return kinetic + potential
+
+    def _energies_of(self, strain: Expr, momentum: Expr) -> tuple[Form, Form]:
+        """½⟨μ, D₁⁻¹μ⟩ and ∫ ψ of the law."""
+        kinetic = self.at_nodes(0.5 * inner(momentum, dot(self.compliance_of_inertia, momentum)))
+        density = self.sampled_law.energy(self.elastic_strain(strain), self.stiffness)
+        return kinetic, density * self._inside
 
     def _beam_pairing(self, a, b) -> Form:
         (a_strain, a_momentum), (b_strain, b_momentum) = split(a), split(b)
@@ -320,45 +299,15 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
     def with_energy(self, energy):
         raise ValueError("system: the energy of a Beam cannot be replaced; state a PoissonSystem")
 
-    def _chart(self, k: int, unknown: Expr):
-        """The strain itself; for the momentum the body velocity, so that end conditions are nodal."""
-        if k == 0:
-            return unknown, self.stress(unknown)
-        return dot(self.inertia, unknown), unknown
-
-    def frozen_gradient(self, k: int):
-        return self.stress(self.strain) if k == 0 else self.velocity
-
-    def _essential_values(self, active):
-        if 1 not in active:
-            return ()
-        part = tuple(active).index(1)
-        return tuple(e for end in self.ends for e in end.essential_values(part))
-
-    def forcing(self, test, gradient, dt):
-        """Work of the loads on a test of the momentum (body frame), over a step g⁰ → g⁰ cay(Δt ζ)."""
-        if not self.loads:
-            return Form([])
-        # A potential acts on the mean R̄ = ½(R⁰ + R¹) of the directors: since x¹ - x⁰ = Δt R̄ v, the
-        # work on ζ is its exact change. Loads that turn with the section act at the orientation
-        # halfway. Both are symmetric in time, so of second order.
-        step = bracket_step((self.position, self.orientation), self.time, test[1], gradient[1], dt)
-        works = (load.density("mean_work", step) for load in self.rod.loads)
-        return self.rod.cells.at_nodes(sum(works, ufl.as_ufl(0.0)))
-
-    def start_values(self, stage):
-        return {
-            piece: self.velocity if source is self.momentum else source
-            for piece, source in super().start_values(stage).items()
-        }
+    substeps = cached_property(BeamSubsteps)
 
     def check_start(self) -> None:
         """Raise ``ValueError`` if a field is not finite, the start contradicts a held end, or the
         beam has damping, loads in time or ends that need the configuration form.
         """
-        self.check_state()
+        self._check_state()
         self._refuse_damping_and_time()
-        self.prepare()
+        self.consistency.prepare()
         for load in self.loads:
             load.check_start(self)
         for end in self.ends:
@@ -384,41 +333,17 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
                 )
 
     def set_time(self, t: float) -> None:
-        self._now.set(t)
+        super().set_time(t)
         for end in self.ends:
             end.update()
-
-    @cached_property
-    def _now(self) -> Number:
-        return Number(self.time)
 
     @property
     def clocks(self) -> tuple[Constant, ...]:
         return (self.time,)
 
-    def companions(self, active, new, *, dt: Expr, configuration: str = "mean"):
-        """Momentum, velocity and configuration after a substep of the momentum, g¹ = g⁰ cay(Δt ζ)
-        with ζ of the old, the new or the mean momentum, equation (55).
-        """
-        if 1 not in active:
-            return {}
-        velocity = dot(self.compliance_of_inertia, new[1])
-        used = {
-            "old": self.velocity,
-            "new": velocity,
-            "mean": 0.5 * (self.velocity + velocity),
-        }[configuration]
-        pose = se3.pose_compose((self.position, self.orientation), se3.pose_cay(dt * used))
-        return {
-            self.momentum: new[1],
-            self.velocity: velocity,
-            self.position: pose[0],
-            self.orientation: quaternion.normalize(pose[1]),
-        }
-
     # --- as a system -------------------------------------------------------------------------------
     def all_forms(self) -> tuple[Form | Expr, ...]:
-        found: list[Form | Expr] = [*self.forms]
+        found: list[Form | Expr] = [*self.forms.stated().values()]
         found += (e for end in self.ends for e in end.given_motion())
         if self.degree == 1:  # else nothing moves it that has loads or damping
             pose, v = (self.position, self.orientation), self.velocity
@@ -457,7 +382,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         equations of motion in strain and momentum; in configuration form use
         ``stepper.system.reactions()``.
         """
-        self.prepare()
+        self.consistency.prepare()
         return self._reactions.values()
 
     @cached_property
@@ -469,7 +394,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         parts = halves(self.velocity, "velocity")
         return join(*(quaternion.rotate(self.orientation, part) for part in parts))
 
-    def _momentum_forms(self) -> dict[str, tuple[Form, ...]]:
+    def momenta(self) -> dict[str, tuple[Form, ...]]:
         """Linear momentum ∫ R n and angular momentum ∫ R m + x × R n, in space, by component."""
         parts = (quaternion.rotate(self.orientation, part) for part in halves(self.momentum))
         return total_momenta(self.at_nodes, self.position, *parts)
@@ -481,26 +406,13 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         out.
         """
         load = self.rod.load_potential((self.position, self.orientation)) if self.loads else None
-        return named_energies(self.kinetic(self.momentum), self.potential(self.strain), load)
+        return named_energies(*self._energies_of(self.strain, self.momentum), load)
 
     # --- what the recording reads ------------------------------------------------------------------
     def parameters(self) -> dict[str, object]:
         return beam_parameters(self)
 
-    def output_fields(self) -> dict[str, Expr]:
-        pose = self.position, self.orientation
-        fields = shown(pose, self.strain, self.stress(), self.momentum, self.velocity)
-        if not self.loads:
-            return fields
-        v = body_translation(self.orientation, self.velocity)
-        return fields | contact_fields(self.rod, pose, v)
-
-    def strain_energy_density(self) -> Expr:
-        """Elastic energy per length."""
-        return self.sampled_law.energy(self.elastic_strain(), self.stiffness)
-
-    def drawn_beams(self) -> "tuple[Beam, ...]":
-        return (self,)
+    output = cached_property(BeamOutput)
 
 
 def _support(kind) -> str:

@@ -1,4 +1,4 @@
-"""Ends of a beam, and a step of its nodes as loads see it, for steppers on strain and momentum."""
+"""Ends and substeps of a beam, and a step of its nodes as loads see it, in strain and momentum."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ import ufl
 from firedrake import Function
 from mpi4py import MPI
 from ufl.algorithms import expand_derivatives
-from ufl.classes import Expr
+from ufl.classes import Expr, Form
 
 from fdgeom.beams.ends import HELD, GivenPose, Sliding
 from fdgeom.beams.fields import BeamFields
@@ -16,10 +16,11 @@ from fdgeom.beams.rod.loads import NodalStep
 from fdgeom.beams.rod.mean_directors import half_turn, mean_cayley
 from fdgeom.beams.rod.variation import Pose
 from fdgeom.execution import PointwiseUpdate
-from fdgeom.lie import halves, join, quaternion
+from fdgeom.lie import halves, join, quaternion, se3
 from fdgeom.line import end_node
 from fdgeom.messages import format_value, reported_as
 from fdgeom.operations import EssentialValues
+from fdgeom.systems.poisson.stage import Substeps
 
 
 class BracketEnd:
@@ -130,6 +131,66 @@ def _velocity(name: str, velocity: Callable, time) -> Expr:
     if expression.ufl_shape != (6,):
         raise ValueError(f"{name}: velocity(t) must give a vector of 6, not {expression.ufl_shape}")
     return expression
+
+
+class BeamSubsteps(Substeps):
+    """The substeps of a beam: of its strain, of its momentum with the configuration, or of all."""
+
+    def _chart(self, k: int, unknown: Expr):
+        """The strain itself; for the momentum the body velocity, so that end conditions are nodal."""
+        beam = self._system
+        if k == 0:
+            return unknown, beam.stress(unknown)
+        return ufl.dot(beam.inertia, unknown), unknown
+
+    def _essential_values(self, active):
+        if 1 not in active:
+            return ()
+        part = tuple(active).index(1)
+        return tuple(e for end in self._system.ends for e in end.essential_values(part))
+
+    def frozen_gradient(self, k: int):
+        return self._system.stress() if k == 0 else self._system.velocity
+
+    def forcing(self, test, gradient, dt):
+        """Work of the loads on a test of the momentum (body frame), over a step g⁰ → g⁰ cay(Δt ζ)."""
+        beam = self._system
+        if not beam.loads:
+            return Form([])
+        # A potential acts on the mean R̄ = ½(R⁰ + R¹) of the directors: since x¹ - x⁰ = Δt R̄ v, the
+        # work on ζ is its exact change. Loads that turn with the section act at the orientation
+        # halfway. Both are symmetric in time, so of second order.
+        step = bracket_step((beam.position, beam.orientation), beam.time, test[1], gradient[1], dt)
+        works = (load.density("mean_work", step) for load in beam.rod.loads)
+        return beam.rod.cells.at_nodes(sum(works, ufl.as_ufl(0.0)))
+
+    def start_values(self, stage):
+        beam = self._system
+        return {
+            piece: beam.velocity if source is beam.momentum else source
+            for piece, source in super().start_values(stage).items()
+        }
+
+    def companions(self, active, new, *, dt: Expr, configuration: str = "mean"):
+        """Momentum, velocity and configuration after a substep of the momentum, g¹ = g⁰ cay(Δt ζ)
+        with ζ of the old, the new or the mean momentum, equation (55).
+        """
+        if 1 not in active:
+            return {}
+        beam = self._system
+        velocity = ufl.dot(beam.compliance_of_inertia, new[1])
+        used = {
+            "old": beam.velocity,
+            "new": velocity,
+            "mean": 0.5 * (beam.velocity + velocity),
+        }[configuration]
+        pose = se3.pose_compose((beam.position, beam.orientation), se3.pose_cay(dt * used))
+        return {
+            beam.momentum: new[1],
+            beam.velocity: velocity,
+            beam.position: pose[0],
+            beam.orientation: quaternion.normalize(pose[1]),
+        }
 
 
 def bracket_step(start: Pose, time: Expr, test: Expr, velocity: Expr, dt: Expr) -> NodalStep:

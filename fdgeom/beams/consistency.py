@@ -1,6 +1,6 @@
 """Consistency of strain and momentum of a beam with its configuration and velocity."""
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from functools import cached_property, partial
 
 import numpy as np
@@ -14,6 +14,8 @@ from fdgeom.beams.rod.rod import Rod
 from fdgeom.data import Field, Snapshot, key
 from fdgeom.execution import VectorAssembly, perform
 from fdgeom.operations import Assemble, Map, Operation, Performed
+from fdgeom.operations.dependent import Dependent, MadeOnce, dependents_in
+from fdgeom.systems.system import Consistency
 from fdgeom.taping import refuse_annotation
 
 # Of the size of what is compared: fields set from one formula differ by round-off.
@@ -24,18 +26,20 @@ _WHAT_TO_DO = (
 )
 
 
-class Consistency:
+class BeamConsistency(Consistency):
     """Keeps strain and momentum of a beam consistent with its configuration and velocity."""
 
     # Momentum and velocity are one pair, strain and configuration the other: the one that was set
     # by hand since they last agreed is the newer one, and the other is computed from it.
     def __init__(self, beam: BeamFields) -> None:
+        super().__init__(beam)
         self._beam, self.chain = beam, Chain(beam)
         # In the order in which `changed` is read.
         pose = beam.position, beam.orientation
         self._fields = (beam.strain, beam.momentum, *pose, beam.velocity)
         #: Their values when they last agreed.
         self.noted = Snapshot(self._fields)
+        self.snapshots = (self.noted,)
 
     # --- operations --------------------------------------------------------------------------------
     @cached_property
@@ -110,16 +114,27 @@ class Consistency:
         )
         return strain, momentum, position or orientation, velocity
 
-    def for_bracket(self, modified: Set[int] = frozenset()) -> list[Operation]:
-        """The operations that update the older description, for steps of strain and momentum."""
-        if not modified and self.noted.holds():
+    @cached_property
+    def _dependents(self) -> tuple[Dependent | MadeOnce, ...]:
+        """The dependent fields in the beam's own forms."""
+        return dependents_in(self._beam.stress(), self._beam.compliance_of_inertia)
+
+    def synchronise(self, modified: Sequence[Set[int]] | None = None) -> list[Operation]:
+        """The operations that update the older description, for steps of strain and momentum.
+
+        ``ValueError`` if momentum and velocity were both set and contradict one another.
+        """
+        for dependent in self._dependents:
+            dependent.refresh()
+        given = modified[0] if modified else frozenset()
+        if not given and self.noted.holds():
             # A section may change, and the momentum is what stays.
             varies = isinstance(self._beam.compliance_of_inertia, Function)
             return [self.velocity_of_momentum] if varies else []
         if not self.noted.sees_finite():
             return []  # the step will say so
         self._refuse_contradiction()
-        strain, momentum, pose, velocity = self._set(modified)
+        strain, momentum, pose, velocity = self._set(given)
         found = [self.momentum_of_velocity] if velocity and not momentum else []
         found.append(self.velocity_of_momentum)
         # A ring has no first node from which its strain would say where the others are.

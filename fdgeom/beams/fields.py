@@ -11,8 +11,6 @@ from firedrake import (
     Function,
     FunctionSpace,
     VectorFunctionSpace,
-    dot,
-    inner,
 )
 from pyadjoint.tape import annotate_tape
 from ufl.classes import Expr, Form
@@ -147,16 +145,6 @@ class BeamFields:
     def stress(self, strain: Expr | None = None) -> Expr:
         """Stress resultants of the law: moment and force of the section, body frame."""
         return self.sampled_law.stress(self.elastic_strain(strain), self.stiffness)
-
-    # --- energies ----------------------------------------------------------------------------------
-    def kinetic(self, momentum: Expr) -> Form:
-        """½⟨μ, D₁⁻¹μ⟩."""
-        return self.at_nodes(0.5 * inner(momentum, dot(self.compliance_of_inertia, momentum)))
-
-    def potential(self, strain: Expr) -> Form:
-        """∫ ψ of the law."""
-        density = self.sampled_law.energy(self.elastic_strain(strain), self.stiffness)
-        return density * self._inside
 
     def functions(self) -> dict[str, Function]:
         """Everything that a step changes, by name."""

@@ -120,7 +120,7 @@ class BeamReactions:
         test, zero = TestFunction(space), ufl.zero(6)
         gradient = beam.gradient(beam.parts)
         work = beam.bracket((zero, test), gradient)
-        work += beam.forcing((zero, test), gradient, ufl.as_ufl(0.0))
+        work += beam.substeps.forcing((zero, test), gradient, ufl.as_ufl(0.0))
         self._force = VectorAssembly(simplify(work))
         self._weight = VectorAssembly(beam.at_nodes(ufl.dot(ufl.as_vector([1.0] * 6), test)))
         element = space.ufl_element().sub_elements[0]

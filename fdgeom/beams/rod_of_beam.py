@@ -19,7 +19,7 @@ from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.loads import AppliedLoad, PartOfRod, along_all
 from fdgeom.beams.rod.rod import Rod
-from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.beams.rod.rod_motion import RodConsistency, RodMotion
 from fdgeom.beams.rod.strains import STRAINS
 from fdgeom.beams.rod.variation import body_translation, check_poses, in_body
 from fdgeom.forms import copy_into
@@ -108,11 +108,38 @@ def _end_factor(beam: BeamFields) -> Function:
     return factor
 
 
+class BeamMotionConsistency(RodConsistency):
+    """Keeps the velocity of a motion, whose translation is in the space frame, consistent with that
+    of its beam, in the body frame, and updates the beam's strain and momentum.
+    """
+
+    def __init__(self, motion: "BeamMotion") -> None:
+        super().__init__(motion)
+        self._beam = beam = motion.beam
+        self._to_space = Map(values={motion.v: body_translation(motion.orientation, beam.velocity)})
+        self.written.forget()  # the velocity has not been read yet
+
+    def synchronise(self, modified=None):
+        """Velocity and configuration from what was set last of the beam."""
+        written, of_beam = modified or (frozenset(), frozenset())
+        rod = self._motion.rod
+        found = self._beam.consistency.for_configuration(rod, of_beam, alone=True)
+        # Another motion may have moved the beam, whose fields agree with one another then.
+        if found or written or of_beam or not self.written.holds():
+            return [*found, self._to_space]
+        return found
+
+    @cached_property
+    def published(self) -> list[Operation]:
+        """The beam's velocity, strain and momentum."""
+        motion, beam = self._motion, self._beam
+        to_body = Map(values={beam.velocity: in_body(motion.orientation, motion.v)})
+        return [to_body, *beam.consistency.of_configuration(motion.rod)]
+
+
 class BeamMotion(RodMotion):
     """A beam as the methods in configuration form move it, in its own or another strain measure."""
 
-    # The velocity of the motion has its translation in the space frame. `beam.velocity`, all in the
-    # body frame, is read before steps and written after them, like the beam's strain and momentum.
     # beam: a `Beam`, whose file imports this one.
     def __init__(self, beam: Any, measure: str | None = None) -> None:
         space = beam.velocity.function_space()
@@ -122,29 +149,8 @@ class BeamMotion(RodMotion):
         fields, holds = (beam.position, beam.orientation), tuple(ends.values())
         super().__init__(rod, *fields, (beam,), (ends,), holds=holds)
         self.beam = beam
-        self._written.forget()  # the velocity has not been read yet
 
-    def synchronise(self, modified=None):
-        """Velocity and configuration from what was set last of the beam."""
-        written, of_beam = modified or (frozenset(), frozenset())
-        found = self.beam.consistency.for_configuration(self.rod, of_beam, alone=True)
-        # Another motion may have moved the beam, whose fields agree with one another then.
-        if found or written or of_beam or not self._written.holds():
-            return [*found, self._to_space]
-        return found
-
-    @cached_property
-    def _to_space(self) -> Map:
-        return Map(values={self.v: body_translation(self.orientation, self.beam.velocity)})
-
-    def publish(self):
-        """The beam's velocity, strain and momentum."""
-        return self._published
-
-    @cached_property
-    def _published(self) -> list[Operation]:
-        to_body = Map(values={self.beam.velocity: in_body(self.orientation, self.v)})
-        return [to_body, *self.beam.consistency.of_configuration(self.rod)]
+    consistency = cached_property(BeamMotionConsistency)
 
     def reactions_of(self, forces):
         """Moment about the node and force at each held end, in space, two arrays of 3."""

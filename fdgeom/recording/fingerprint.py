@@ -16,6 +16,7 @@ from ufl.domain import extract_domains
 
 from fdgeom.clock import Time
 from fdgeom.operations.dependent import dependent_of, is_private
+from fdgeom.systems.system import moving_inputs
 
 #: The parts of a fingerprint.
 KINDS = ("method", "system", "equations", "numbers")
@@ -28,9 +29,8 @@ _short.maxlist, _short.maxstring = 4, 60
 def fingerprint(stepper) -> dict:
     """Method, system, equations and numbers: steppers with one fingerprint advance a state alike."""
     system = stepper.system
-    forms, followers = system.equations(), getattr(system, "followers", dict)().values()
-    # Ids of the state and of the time in the system, its parts and its forms.
-    moving = system.moving() | {id(p) for f in followers for p in (f, *f.subfunctions)}
+    forms, followers = system.equations(), system.consistency.followers().values()
+    moving = moving_inputs(system) | {id(p) for f in followers for p in (f, *f.subfunctions)}
     if system not in _signatures:
         _signatures[system] = {name: _signature(form) for name, form in forms.items()}
     return {

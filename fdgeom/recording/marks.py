@@ -62,7 +62,7 @@ def marks_of(system) -> list[Mark]:
     """The supports, joints and bodies of a system."""
     if isinstance(system, MechanicalSystem):
         return _held_nodes(system)
-    beams = system.drawn_beams()
+    beams = system.output.beams
     starts = np.cumsum([0, *(beam.position.function_space().dim() // 3 for beam in beams)])
     found = []
     for beam, start, stop in zip(beams, starts, starts[1:], strict=False):
@@ -82,7 +82,7 @@ def marks_of(system) -> list[Mark]:
 def _held_nodes(system: MechanicalSystem) -> list[Mark]:
     """The nodes of a chain at which boundary conditions hold the whole position."""
     space = system.space
-    if not system.fixed or system.output_coordinates() is not system.q:
+    if not system.fixed or system.output.coordinates is not system.q:
         return []
     held = Function(space)
     for fixed in system.fixed:
@@ -158,7 +158,7 @@ def _arrows(load: BodyLoad, beam, numbering: Numbering):
 
 def _loads(system) -> list[BodyLoad]:
     """The loads of beams, and those of all beams of an assembly."""
-    found = [load for beam in system.drawn_beams() for load in beam.loads]
+    found = [load for beam in system.output.beams for load in beam.loads]
     if isinstance(system, Assembly):
         found += [applied.load for applied in system.rod.loads]
     return found

@@ -34,7 +34,7 @@ class Snapshots(Described):
         Number of steps between two snapshots; the first and the last state are always saved.
     fields : sequence of str
         Fields that are saved too, for the colours of `save_scene`: names among the system's
-        ``output_fields()``, such as "curvature", "moment", "force", "velocity", of which the norm is
+        ``output.fields()``, such as "curvature", "moment", "force", "velocity", of which the norm is
         saved, and "strain_energy" (per length). A field has one number for each segment between
         two neighbouring nodes.
 
@@ -102,18 +102,17 @@ class Snapshots(Described):
         self._begin(stepper.system)
 
     def _begin(self, system) -> None:
-        position = system.output_coordinates()
+        position, beams = system.output.coordinates, system.output.beams
         if position is None:
             raise TypeError(
-                f"Snapshots needs a system with output_coordinates(), and "
-                f"{type(system).__name__} has none"
+                f"Snapshots needs a system with output.coordinates, and {type(system).__name__} "
+                "has none"
             )
         self.closed = system.mesh.coordinates.function_space().finat_element.is_dg()
         element = position.function_space().ufl_element().sub_elements[0]
         self._order, s = _sorted(system.mesh, element)
         if s is not None:
             self.s = s
-        beams = system.drawn_beams()
         positions = [beam.position for beam in beams] or [position]
         counts = [f.function_space().dim() // 3 for f in positions]
         # First and last node of each beam: joints lie between them.
@@ -128,15 +127,14 @@ class Snapshots(Described):
 
     def _norms(self, system, element) -> dict[str, Interpolated]:
         """The norms of the fields, a value between two nodes each."""
-        known = system.output_fields()
-        energy = system.strain_energy_density()
+        known, energy = system.output.fields(), system.output.strain_energy()
         if energy is not None:
             known = known | {"strain_energy": energy}
         # Its nodes are inside of the cells, so that no two of them lie at one place.
         segments = finat.ufl.FiniteElement(
             "DG", system.mesh.ufl_cell(), element.degree() - 1, variant="spectral"
         )
-        self._segments, places = _sorted(system.mesh, segments, system.output_cells())
+        self._segments, places = _sorted(system.mesh, segments, system.output.cells())
         if places is not None:
             # The first node of a ring may be at either end of its first cell.
             self._segments = np.roll(self._segments, -np.searchsorted(places, self.s[0]))
@@ -163,10 +161,10 @@ class Snapshots(Described):
         if self._system is not system:
             self._begin(system)
         # Rods in configuration form bring their fields up to date when they are asked to.
-        system.refresh_output()
-        orientation = system.output_orientation()
-        position = self.nodal(system.output_coordinates())
-        orientation = None if orientation is None else self.nodal(orientation)
+        output = system.output
+        output.refresh()
+        position = self.nodal(output.coordinates)
+        orientation = None if output.orientation is None else self.nodal(output.orientation)
         values: dict[str, Any] = {
             name: _gathered(field.apply(), self._segments)
             for name, field in self._interpolated.items()

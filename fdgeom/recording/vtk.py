@@ -35,7 +35,7 @@ class VTKOutput(Described):
     every : int
         Number of steps between two frames; the first and the last state are always written.
     fields : sequence of str, optional
-        Names among `system.output_fields()`; all by default.
+        Names among `system.output.fields()`; all by default.
     append : bool
         Continue an existing series (a resumed run): frames at or after the present time are
         replaced. A second run with the same object continues its series too.
@@ -105,7 +105,7 @@ class VTKOutput(Described):
             self._mesh, self._functions = body.mesh, body.functions
             self._updates.append(body.update)
         else:
-            fields = chosen(self.fields, system.output_fields())
+            fields = chosen(self.fields, system.output.fields())
             self._draw(system, {k: v for n, f in fields.items() for k, v in _parts(n, f).items()})
         if self.append:
             on_root(
@@ -125,7 +125,7 @@ class VTKOutput(Described):
         self.append = True
 
     def _draw(self, system, fields: dict) -> None:
-        position, self._topology = system.output_coordinates(), None
+        position, self._topology = system.output.coordinates, None
         drawn = [*fields.values(), *([] if position is None else [position])]
         element = common_element(system.mesh, drawn)
         if position is None:
@@ -133,7 +133,7 @@ class VTKOutput(Described):
         else:
             self._mesh = Mesh(self._interpolated(position, element))
         self._functions = [self._carried(n, f, element) for n, f in fields.items()]
-        cells = system.output_cells()
+        cells = system.output.cells()
         if cells is None and element.degree() > 1 and system.mesh.ufl_cell() == ufl.interval:
             cells = slice(None)
         if cells is not None:
@@ -141,7 +141,7 @@ class VTKOutput(Described):
 
     def write(self, stepper) -> None:
         """Write one frame at the stepper's time."""
-        self._system.refresh_output()
+        self._system.output.refresh()
         for update in self._updates:
             update()
         self._file.write(*(self._functions or [self._mesh]), time=float(stepper.t))

@@ -1,6 +1,7 @@
 """Drawn sections on pyadjoint's tape: their matrices by the Functions in their materials."""
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from ufl.algorithms import extract_coefficients
 
 from fdgeom.operations import ArrayOperation, Interpolate, Operation, owned_values, up_to_date
 from fdgeom.operations.dependent import Sources, private
+from fdgeom.systems.system import Consistency
 from fdgeom.taping import record
 
 from .drawn_section import DrawnSection
@@ -76,9 +78,8 @@ class TapedSection(ArrayOperation):
         """The two matrices."""
         return {f.name(): f for f in self.matrices}
 
-    def remembered(self) -> tuple:
-        """None: nobody sets the matrices."""
-        return ()
+    #: Nobody sets the matrices.
+    consistency = cached_property(Consistency)
 
     def operations(self) -> list[Operation]:
         """The matrices from the materials."""

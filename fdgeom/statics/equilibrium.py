@@ -108,7 +108,7 @@ class StaticEquilibrium(OffTape, NotCopied):
         self.beam, self._motion = beam, motion_of(beam)
         citations.cite(type(self))
         given, prefix = check_parameters(solver_parameters, options_prefix)
-        self._motion.read_poses()
+        self._motion.consistency.read_poses()
         self._motion.check_configuration()
         if self._motion.constraint is not None:
             self._motion.constraint.check_position()
@@ -384,7 +384,7 @@ class StaticEquilibrium(OffTape, NotCopied):
     @STATICS
     def _run_step(self, step: Callable[[int], None], k: int) -> None:
         load, time, path = self.load, self._time.value, self._path
-        self._motion.read_poses()
+        self._motion.consistency.read_poses()
         direction, points = path.direction, list(path.points)
         self._problem.snapshot.take()
         try:
@@ -403,7 +403,7 @@ class StaticEquilibrium(OffTape, NotCopied):
                 str(failure), load=load, step=k - 1, free=free, remedy=failure.remedy
             ) from failure
         finally:
-            self._motion.write_poses()
+            self._motion.consistency.write_poses()
 
     def _check_start(self) -> None:
         """Refuse a mechanism with joints, whose singular tangent MUMPS may not detect."""
@@ -426,7 +426,7 @@ class StaticEquilibrium(OffTape, NotCopied):
         For a beam a dict with both ends by name; for an assembly such a dict of the held ends of
         each beam, as `Assembly.reactions`. For joints to the ground use :meth:`force`.
         """
-        self._motion.read_poses()
+        self._motion.consistency.read_poses()
         found = self._motion.reactions_of(self._forces)
         if self._motion is self.beam:
             return found
@@ -443,13 +443,13 @@ class StaticEquilibrium(OffTape, NotCopied):
         side : {"second", "first"}
             The place that the force acts on.
         """
-        self._motion.read_poses()
+        self._motion.consistency.read_poses()
         return self._forces.exerted(joint, side)[3:]
 
     @not_taped
     def moment(self, joint: "Joint", side: str = "second") -> np.ndarray:
         """Moment (3, in space, about the node) of a joint on one of its places; see :meth:`force`."""
-        self._motion.read_poses()
+        self._motion.consistency.read_poses()
         return self._forces.exerted(joint, side)[:3]
 
     @not_taped

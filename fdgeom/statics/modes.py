@@ -71,7 +71,7 @@ class VibrationModes(OffTape):
     def __init__(self, beam: "Beam | Assembly", number: int = 10, *, load: float = 1.0) -> None:
         motion = motion_of(beam)
         check_contact(motion.rod, still=True)
-        motion.read_poses()
+        motion.consistency.read_poses()
         free = ~held(motion)
         joints = () if motion.joints is None else motion.joints.joints
         count = int(free.sum()) - sum(joint.size for joint in joints)

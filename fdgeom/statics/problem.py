@@ -310,14 +310,14 @@ class EquilibriumProblem:
     # --- rotations in a step -----------------------------------------------------------------------
     def turned(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Rotations of nodes and of sprung joints, for :meth:`check_turned`."""
-        return self.motion.turns.values(), self.motion.branch()
+        return self.motion.turns.values(), self.motion.turns.branch()
 
     def check_turned(self, before: tuple[np.ndarray, np.ndarray | None]) -> None:
         """Raise SolveFailed if a cell or joint has turned too far from ``before`` (:meth:`turned`)."""
         turned, branch = before
         self.motion.turns.check(turned)
         if branch is not None:
-            self.motion.check_branch(branch)
+            self.motion.turns.check_branch(branch)
 
     # --- the unknown -----------------------------------------------------------------------------
     def start(self) -> np.ndarray:

@@ -114,7 +114,7 @@ def _rigid_motions(motion: RodMotion, x: np.ndarray) -> sparse.csr_matrix:
     size, where the node at x turns by ω and moves by u + ω × x.
     """
     turn = quaternion.matrix(gathered(motion.comm, motion.orientation.dat.data_ro))
-    member = gathered(motion.comm, motion.member_of_nodes())
+    member = gathered(motion.comm, motion.consistency.member_of_nodes())
     blocks = np.zeros((len(x), 6, 6))
     blocks[:, :3, :3] = turn.transpose(0, 2, 1)
     blocks[:, 3:, :3] = -so3.hat(x)

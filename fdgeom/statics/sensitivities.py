@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from firedrake import Constant, Function, FunctionSpace, assemble, dx
@@ -22,6 +23,7 @@ from fdgeom.operations import ArrayOperation, EssentialValues, Map, Operation, s
 from fdgeom.statics.pencil import data_of
 from fdgeom.statics.problem import EquilibriumProblem, LoadProgram
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
+from fdgeom.systems.system import Consistency
 from fdgeom.taping import record
 
 # Of the larger of two eigenvalues: nearer ones are one that is multiple.
@@ -116,7 +118,7 @@ class EquilibriumReplay(Replay):
         # The unknown is zero at the equilibrium, and so is what the poses there give.
         solve = solve_operations(self._residual, unknown.function, essential, lambda: None)
         moved = dict(zip(motion.configuration, displaced(self._there, unknown.vector), strict=True))
-        read, write = motion.pose_copies()
+        read, write = motion.consistency.pose_copies
         return [*read, Map(values=group), *solve, Map(values=moved), *write]
 
     def _given_values(self) -> tuple[Function, list[EssentialValues]]:
@@ -291,9 +293,8 @@ class Eigenvalue(ArrayOperation):
         """The eigenvalue."""
         return {"eigenvalue": self._value}
 
-    def remembered(self) -> tuple:
-        """None: nobody sets the eigenvalue."""
-        return ()
+    #: Nobody sets the eigenvalue.
+    consistency = cached_property(Consistency)
 
 
 def refuse_unless_simple(values: np.ndarray, k: int, symmetric: bool, alone: bool) -> None:

@@ -73,7 +73,7 @@ class DiscreteGradient(Sweep):
             )
 
     def turns(self):
-        degree = self.system.energy_degree
+        degree = self.system.forms.energy_degree
         if degree is not None and degree <= 2:
             return [Turn(everything(self.system), MIDPOINT)]
         return [Turn(everything(self.system), averaged_vector_field(self.system, self.points))]
@@ -98,9 +98,9 @@ def averaged_vector_field(system, points: int) -> Rule:
             defining = system.pairing(test, slope, at=middle) - mean.form(test, old, new)
         change = tuple(b - a for a, b in zip(old, new, strict=True))
         flow = system.bracket(stage.test, slope, at=middle)
-        flow += system.forcing(stage.test, slope, dt)
+        flow += system.substeps.forcing(stage.test, slope, dt)
         return system.pairing(stage.test, change, at=middle) - dt * flow + defining
 
     # The mean of pointwise gradients is that of one metric only.
-    pointwise = mean.is_pointwise and not system.pairing_varies
-    return Rule(residual, 1.0, lambda system, active: system.stage(active, pointwise))
+    pointwise = mean.is_pointwise and not system.forms.pairing_varies
+    return Rule(residual, 1.0, lambda system, active: system.substeps.stage(active, pointwise))

@@ -40,7 +40,7 @@ class MeanDerivative:
         self._system = system
         self._terms = [
             term
-            for integral in system.forms[0].integrals()
+            for integral in system.forms.energy.integrals()
             for integrand in summands(integral.integrand())
             if system.state in extract_coefficients(integrand)
             for term in [_Term(system, integral, integrand, points)]
@@ -50,7 +50,7 @@ class MeanDerivative:
     @cached_property
     def is_pointwise(self) -> bool:
         """Whether :meth:`gradient` gives the same in every form, whatever its quadrature."""
-        if not self._system.has_pointwise_density:
+        if self._system.forms.density_gradient is None:
             return False
         return all(term.exact for term in self._terms) or (
             all(term.is_nodal for term in self._terms) and _one_quadrature(self._system)
@@ -63,7 +63,7 @@ class MeanDerivative:
     def gradient(self, old: Parts, new: Parts) -> Parts:
         """dh̄ as expressions: b̄ with ∫ b̄·w = dh̄[w] point by point."""
         found = [term.strong(old, new) for term in self._terms]
-        zeros = [ufl.zero(*s) if s else ufl.as_ufl(0.0) for s in self._system.shapes]
+        zeros = [ufl.zero(*s) if s else ufl.as_ufl(0.0) for s in self._system.forms.shapes]
         return tuple(sum(p[1:], p[0]) for p in zip(zeros, *found, strict=True))
 
 
@@ -111,12 +111,12 @@ class _Term:
         factor = self._factor(along, old, new)
         flat, entries = (
             flatten(step),
-            [ufl.as_ufl(0.0)] * sum(int(np.prod(s)) for s in self._system.shapes),
+            [ufl.as_ufl(0.0)] * sum(int(np.prod(s)) for s in self._system.forms.shapes),
         )
         for y in self._arguments:
             for k in _components(y, self._system.state):
                 entries[k] += factor * flat[k]
-        added = unflatten(ufl.as_vector(entries), self._system.shapes, "gradient")
+        added = unflatten(ufl.as_vector(entries), self._system.forms.shapes, "gradient")
         return tuple(m + a for m, a in zip(mean, added, strict=True))
 
     # --- pieces ----------------------------------------------------------------------------------
@@ -150,9 +150,9 @@ class _Term:
         return tuple(expand_derivatives(ufl.diff(density, part)) for part in self._system.parts)
 
     def _put(self, expression: Expr, state: Parts, direction: Parts | None = None) -> Expr:
-        mapping = {self._system.state: self._system.whole(state)}
+        mapping = {self._system.state: self._system.forms.whole(state)}
         if direction is not None:
-            mapping[self._system.test] = self._system.whole(direction)
+            mapping[self._system.test] = self._system.forms.whole(direction)
         return expand_derivatives(replace(expression, mapping))
 
 
@@ -210,7 +210,7 @@ def _components(y: Expr, state: Expr) -> list[int]:
 
 def _one_quadrature(system: PoissonSystem) -> bool:
     """Whether all forms see the same points, or nothing that differs from one point to another."""
-    forms = system.forms
+    forms = system.forms.stated().values()
     if all("quadrature_degree" in i.metadata() for form in forms for i in form.integrals()):
         return True
     return all(_constant_in_cells(form) for form in forms)

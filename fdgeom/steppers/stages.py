@@ -63,7 +63,7 @@ def stages(system: PoissonSystem, number: int) -> Stages:
     solves_gradient = (
         not isinstance(system, HamiltonianSystem) and system.gradient(system.parts) is None
     )
-    shapes, space = list(system.shapes) * number, None
+    shapes, space = list(system.forms.shapes) * number, None
     if not solves_gradient:
         space = _common_space(own, number)
     if space is not None:
@@ -119,7 +119,7 @@ def defining_gradients(system: PoissonSystem, unknown: Stages, at: Sequence[Part
     if unknown.gradients is None:
         return Form([])
     terms = (
-        system.pairing(w, b, at=z) - system.energy_derivative(w, z)
+        system.pairing(w, b, at=z) - system.forms.energy_derivative(w, z)
         for w, b, z in zip(unknown.gradient_tests, unknown.gradients, at, strict=True)
     )
     return sum(terms, Form([]))

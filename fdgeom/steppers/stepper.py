@@ -217,7 +217,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
         """
         self.clock = clock
         self.system.set_time(self.t)
-        self.system.settle()
+        self.system.consistency.settle()
         self.restored()
 
     # --- stepping ------------------------------------------------------------------------------
@@ -254,7 +254,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
         saying = _SILENT if first else compiling(type(self).__name__)
         with saying, delayed(self.system.comm, INT) as signals:
             with shielded():
-                self.system.prepare()
+                self.system.consistency.prepare()
             self._start()
             compiled = self.ready_steps()
             try:
@@ -270,11 +270,11 @@ class Stepper(OffTape, Method, Restart, NotCopied):
                     if operations := self.finish():
                         self._perform(operations)
                     self.finished()
-                    self.system.settle()
+                    self.system.consistency.settle()
 
     def begin_steps(self) -> None:
         """The actions before the first of some steps, without a step."""
-        self.system.prepare()
+        self.system.consistency.prepare()
         self._start()
         clock = self.clock
         if clock.dt != clock.last_dt:
@@ -319,7 +319,8 @@ class Stepper(OffTape, Method, Restart, NotCopied):
             raise
 
     def _take_evenly(self, most: int) -> None:
-        before, why, done, again, branch = self.clock, None, 0, 0, self.system.branch()
+        before, why, done, again, turns = self.clock, None, 0, 0, self.system.turns
+        branch = None if turns is None else turns.branch()
         finite = None
         most = most if branch is None else min(most, _LOOKS)
         self._snapshot.take()
@@ -331,7 +332,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
                 done, why = self._fused.advance(most, before.dt)
                 finite = self._fused.finite
             if done and branch is not None:
-                self.system.check_branch(branch)
+                turns.check_branch(branch)
             clock = before
             if done:
                 clock = before.after(done, self.carried_for(before.dt))

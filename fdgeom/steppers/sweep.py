@@ -16,7 +16,8 @@ from fdgeom.identities import Identity, check_now
 from fdgeom.operations import Flow, Operation, Solve, prescribed, with_assignments
 from fdgeom.steppers.stepper import Stepper, StepperOptions
 from fdgeom.systems.poisson.checks import pairing_is_apart
-from fdgeom.systems.poisson.poisson import PoissonSystem, Stage
+from fdgeom.systems.poisson.poisson import PoissonSystem
+from fdgeom.systems.poisson.stage import Stage
 from fdgeom.validation import choice
 
 CONFIGURATIONS = ("old", "new", "mean")
@@ -30,8 +31,8 @@ class Rule:
 
     residual: Callable[[PoissonSystem, Stage, Expr], Form]
     reach: float
-    stage: Callable[[PoissonSystem, Sequence[int]], Stage] = lambda system, active: system.stage(
-        active
+    stage: Callable[[PoissonSystem, Sequence[int]], Stage] = lambda system, active: (
+        system.substeps.stage(active)
     )
 
 
@@ -46,14 +47,14 @@ def defining(system: PoissonSystem, stage: Stage) -> Form:
     if stage.gradient_test is None:
         return stage.conditions
     w = stage.gradient_test
-    slope = system.energy_derivative(w, stage.state, stage.auxiliary)
+    slope = system.forms.energy_derivative(w, stage.state, stage.auxiliary)
     return system.pairing(w, stage.gradient, at=stage.state) - slope + stage.conditions
 
 
 def _midpoint(system, stage, dt):
     # The stage is the midpoint: ⟨w, z_m - z⁰⟩ = Δt/2 {w, h}(z_m).
     flow = system.bracket(stage.test, stage.gradient, at=stage.state)
-    flow += system.forcing(stage.test, stage.gradient, dt)
+    flow += system.substeps.forcing(stage.test, stage.gradient, dt)
     return (
         system.pairing(stage.test, _change(system, stage), at=stage.state)
         - 0.5 * dt * flow
@@ -69,14 +70,14 @@ def _trapezoidal(system, stage, dt):
         )
     if stage.gradient_test is not None:
         raise ValueError("system: the trapezoidal rule needs a pointwise variational derivative")
-    present = [system.frozen_gradient(k) for k in range(len(system.parts))]
+    present = [system.substeps.frozen_gradient(k) for k in range(len(system.parts))]
     if any(b is None for b in present):
         known = system.gradient(system.parts)
         present = [g if b is None else b for b, g in zip(present, known, strict=True)]
     new = system.bracket(stage.test, stage.gradient, at=stage.state)
     old = system.bracket(stage.test, tuple(present))
     middle = tuple((a + b) / 2 for a, b in zip(stage.gradient, present, strict=True))
-    old += 2 * system.forcing(stage.test, middle, dt)
+    old += 2 * system.substeps.forcing(stage.test, middle, dt)
     mean = tuple((a + b) / 2 for a, b in zip(system.parts, stage.state, strict=True))
     change = system.pairing(stage.test, _change(system, stage), at=mean)
     return change - 0.5 * dt * (new + old)
@@ -98,7 +99,7 @@ def substep(
 ) -> tuple[list[Operation], list[Function]]:
     """One implicit step of the parts ``active`` of a Poisson system, by a rule, and the parts of its
     unknown whose guess is the result of the last solve; ``companions`` are options of
-    ``system.companions``.
+    ``system.substeps.companions``.
     """
     dt = Constant(0.0, name="dt")
     stage = rule.stage(system, active).reaching(rule.reach)
@@ -114,7 +115,7 @@ def substep(
         name=" and ".join(system.names[k] for k in active),
         **timed,
     )
-    guess = system.start_values(stage)
+    guess = system.substeps.start_values(stage)
     groups = _assignments(system, stage, rule.reach, dt, companions)
     guessed = {id(part) for f in guess for part in f.subfunctions}
     carried = [f for f in stage.unknown.subfunctions if id(f) not in guessed]
@@ -129,7 +130,7 @@ def _assignments(system, stage, reach: float, dt, companions) -> list[dict[Funct
     for k in stage.active:
         old = system.parts[k]
         new[k] = old + reach * (replace(stage.state[k], plain) - old)
-    followers = system.companions(stage.active, new, dt=dt, **companions)
+    followers = system.substeps.companions(stage.active, new, dt=dt, **companions)
     groups = [
         {system.parts[k]: value} for k, value in new.items() if system.parts[k] not in followers
     ]

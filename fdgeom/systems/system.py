@@ -2,14 +2,15 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence, Set
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from firedrake import Constant, Function, TestFunction
 from ufl.classes import Expr, Form
 
-from fdgeom.data import Snapshot
-from fdgeom.execution import FunctionalAssembly, perform
+from fdgeom.data import Number, Snapshot
+from fdgeom.execution import FunctionalAssembly, Run, perform
 from fdgeom.forms import is_zero, simplify
 from fdgeom.identities import Identity, check_now
 from fdgeom.operations import Operation
@@ -40,6 +41,96 @@ def named_energies(
     return {**parts, "energy": sum(parts.values(), Form([]))}
 
 
+def moving_inputs(system: "System") -> set[int]:
+    """The ids of the inputs of a system's forms that its steppers move: the state and the time."""
+    state = (p for f in system.functions().values() for p in (f, *f.subfunctions))
+    return {id(f) for f in (*state, *system.symbols, *system.clocks)}
+
+
+class Output:
+    """What is drawn of a system; the base class is for systems that have fields alone."""
+
+    #: Unit quaternions at the nodes of ``coordinates``, if there are any.
+    orientation: Function | None = None
+    #: The beams whose sections are drawn, in the order of the nodes.
+    beams: tuple = ()
+
+    # coordinates: positions of the nodes in space, if they differ from the mesh.
+    def __init__(self, system: Any, coordinates: Function | None = None) -> None:
+        self._system = system
+        self.coordinates = system._coordinates if coordinates is None else coordinates
+
+    def fields(self) -> dict[str, Expr]:
+        """Fields worth drawing, by name."""
+        return self._system.functions()
+
+    def strain_energy(self) -> Expr | None:
+        """Elastic energy per length or volume; none in general."""
+        return None
+
+    def cells(self) -> np.ndarray | None:
+        """Mask of this rank's cells that are drawn; None for all."""
+        return None
+
+    def refresh(self) -> None:
+        """Update fields that are for drawing only."""
+
+
+class Consistency:
+    """Keeps the fields of a system consistent; the base class is for systems without dependent fields.
+
+    Fields count as set by hand if their values have changed since :meth:`agree`.
+    """
+
+    #: The snapshots by which changes by hand are detected.
+    snapshots: tuple[Snapshot, ...] = ()
+    #: The operations that compute dependent fields, such as :meth:`followers`, after steps.
+    published: Sequence[Operation] = ()
+
+    def __init__(self, system: Any) -> None:
+        self._system = system
+        self._runs: dict[Operation, Run] = {}
+
+    def synchronise(self, modified: Sequence[Set[int]] | None = None) -> list[Operation]:
+        """The operations that update dependent fields before steps.
+
+        For derivatives ``modified`` has, for each of :attr:`snapshots`, the keys of all that count
+        as set.
+        """
+        self._system._check_data()
+        return []
+
+    def synchronised(self) -> None:
+        """Note that the operations of :meth:`synchronise` have been performed."""
+
+    def followers(self) -> dict[str, Function]:
+        """Fields that :attr:`published` computes from those that a step changes, and that may be set
+        instead, by name: fields of the members of a composed system.
+        """
+        return {}
+
+    def agree(self) -> None:
+        """Declare all fields consistent, with their present values."""
+        for snapshot in self.snapshots:
+            snapshot.take()
+
+    def prepare(self) -> None:
+        """Update dependent fields before a step."""
+        if operations := self.synchronise():
+            self.perform(operations)
+            self.synchronised()
+
+    def settle(self) -> None:
+        """Make all fields consistent, after steps or after a checkpoint has been read."""
+        if self.published:
+            self.perform(self.published)
+        self.agree()
+
+    def perform(self, operations: Sequence[Operation]) -> None:
+        """Perform operations that change fields."""
+        perform(operations, self._runs)
+
+
 class System(NotCopied, ABC):
     """Base class of all systems: Functions that a step changes, and the forms of their motion.
 
@@ -68,13 +159,10 @@ class System(NotCopied, ABC):
 
     Notes
     -----
-    For authors: ``agree``, ``all_forms``, ``branch``, ``casimirs``, ``check_branch``,
-    ``check_start``, ``clocks``, ``coefficients``, ``constraint``, ``drawn_beams``,
-    ``equations``, ``followers``, ``functions``, ``given_in_time``, ``momenta``, ``moving``,
-    ``output_cells``, ``output_coordinates``, ``output_fields``, ``output_orientation``,
-    ``parameters``, ``prepare``, ``publish``, ``refresh_output``, ``remembered``,
-    ``set_time``, ``settle``, ``strain_energy_density``, ``symbols``, ``synchronise``,
-    ``synchronised``, ``turns``, ``underivable``.
+    For authors: ``all_forms``, ``casimirs``, ``check_start``, ``clocks``, ``coefficients``,
+    ``consistency``, ``constraint``, ``equations``, ``functions``,
+    ``given_in_time``, ``momenta``, ``output``, ``parameters``, ``set_time``, ``symbols``,
+    ``turns``, ``underivable``.
     """
 
     constraint: Any = None
@@ -113,13 +201,8 @@ class System(NotCopied, ABC):
         Functions, including those of Real spaces, and Constants; for a field that fdgeom samples
         from an expression the coefficients in the expression. Derived from the forms.
         """
-        moved = self.moving()
+        moved = moving_inputs(self)
         return tuple(c for c in read_in(*self.all_forms()) if id(c) not in moved)
-
-    def moving(self) -> set[int]:
-        """The ids of the inputs of its forms that its steppers move: the state and the time."""
-        state = (p for f in self.functions().values() for p in (f, *f.subfunctions))
-        return {id(f) for f in (*state, *self.symbols, *self.clocks)}
 
     def parameters(self) -> dict[str, object]:
         """Its parameters beside its class and its equations, by name, for checkpoints."""
@@ -178,11 +261,6 @@ class System(NotCopied, ABC):
 
     def momenta(self) -> dict[str, tuple[Form, ...]]:
         """Momentum functionals by name, component by component; none in general."""
-        if "momenta" not in self._held:
-            self._held["momenta"] = self._momentum_forms()
-        return self._held["momenta"]
-
-    def _momentum_forms(self) -> dict[str, tuple[Form, ...]]:
         return {}
 
     def casimirs(self) -> dict[str, Form]:
@@ -203,33 +281,8 @@ class System(NotCopied, ABC):
             self._held[key] = [FunctionalAssembly(form) for form in self.momenta()[name]]
         return np.array([held.assemble() for held in self._held[key]])
 
-    # --- what output draws -------------------------------------------------------------------------
-    def output_fields(self) -> dict[str, Expr]:
-        """Fields worth drawing, by name."""
-        return self.functions()
-
-    def output_coordinates(self) -> Function | None:
-        """Positions of the nodes in space, if they differ from the mesh."""
-        return self._coordinates
-
-    def output_orientation(self) -> Function | None:
-        """Unit quaternions at the nodes of :meth:`output_coordinates`, if there are any."""
-        return None
-
-    def strain_energy_density(self) -> Expr | None:
-        """Elastic energy per length or volume, for drawing; none in general."""
-        return None
-
-    def drawn_beams(self) -> tuple:
-        """The beams whose sections are drawn, in the order of the nodes; none in general."""
-        return ()
-
-    def output_cells(self) -> np.ndarray | None:
-        """Mask of this rank's cells that are drawn; None for all."""
-        return None
-
-    def refresh_output(self) -> None:
-        """Update fields that are for drawing only."""
+    # --- what is drawn -----------------------------------------------------------------------------
+    output = cached_property(Output)
 
     def plot(self, ax=None, *, title: str | None = None, units=None):
         """Draw the present shape in space.
@@ -263,58 +316,11 @@ class System(NotCopied, ABC):
         """Check of rotations in a step: `fdgeom.beams.rod.turns.Turns` of beams; None in general."""
         return None
 
-    def branch(self) -> np.ndarray | None:
-        """Numbers whose signs no step may change; None in general."""
-        return None
+    consistency = cached_property(Consistency)
 
-    def check_branch(self, before: np.ndarray) -> None:
-        """Raise SolveFailed if a number of :meth:`branch` has another sign than ``before``."""
-
-    def prepare(self) -> None:
-        """Update dependent fields before a step."""
-        if operations := self.synchronise():
-            self._perform(operations)
-            self.synchronised()
-
-    def settle(self) -> None:
-        """Make all fields consistent, after steps or after a checkpoint has been read."""
-        if operations := self.publish():
-            self._perform(operations)
-        self.agree()
-
-    def synchronise(self, modified: Sequence[Set[int]] | None = None) -> list[Operation]:
-        """The operations that update dependent fields before steps.
-
-        Fields count as set if their values have changed since :meth:`agree`. For derivatives
-        ``modified`` has, for each snapshot of :meth:`remembered`, the keys of all that count as set.
-        """
+    def _check_data(self) -> None:
+        """Raise ``ValueError`` if an identity that its steps rely on does not hold now."""
         check_now(self._demands)
-        return []
-
-    def synchronised(self) -> None:
-        """Note that the operations of :meth:`synchronise` have been performed."""
-
-    def publish(self) -> list[Operation]:
-        """The operations that compute dependent fields, such as :meth:`followers`, after steps."""
-        return []
-
-    def followers(self) -> dict[str, Function]:
-        """Fields that :meth:`publish` computes from :meth:`functions`, and that may be set instead,
-        by name.
-
-        Fields of the members of a composed system; none in general.
-        """
-        return {}
-
-    def agree(self) -> None:
-        """Declare all fields consistent, with their present values."""
-
-    def _perform(self, operations: Sequence[Operation]) -> None:
-        perform(operations, self._held.setdefault("runs", {}))
-
-    def remembered(self) -> tuple[Snapshot, ...]:
-        """The snapshots by which it detects changes by hand; none in general."""
-        return ()
 
     def underivable(self) -> str | None:
         """The reason why its motion has no derivatives; None if it has."""
@@ -331,6 +337,12 @@ class System(NotCopied, ABC):
 
     def set_time(self, t: float) -> None:
         """Set the time at the end of the coming (sub)step."""
+        for number in self._times:
+            number.set(t)
+
+    @cached_property
+    def _times(self) -> list[Number]:
+        return [Number(clock) for clock in self.clocks]
 
     def _check_finite(self, functions: dict[str, Function] | None = None) -> None:
         """Raise ``ValueError`` if a function is not finite; all that a step changes by default."""

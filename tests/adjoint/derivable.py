@@ -170,7 +170,7 @@ class Run:
 
     def __init__(self, stepper, names=()) -> None:
         self.stepper = stepper
-        self.functions = {**stepper.system.functions(), **stepper.system.followers()}
+        self.functions = {**stepper.system.functions(), **stepper.system.consistency.followers()}
         self._all = {**self.functions, **stepper.functions()}
         self._start = [np.array(f.dat.data_ro) for f in self._all.values()]
         self._clock = stepper.clock

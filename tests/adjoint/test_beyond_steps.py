@@ -23,7 +23,7 @@ def made():
 def set_to(one, values):
     for name, f in one.functions().items():
         f.dat.data_wo[...] = values[name]
-    one.settle()
+    one.consistency.settle()
 
 
 def difference(at, h=1e-3):

@@ -29,7 +29,7 @@ class Case:
         loads = [fg.Load(force=self.force)]
         self.beam = beam = set_smooth(fg.Beam(mesh, section, left="clamped", loads=loads))
         beam.momentum.dat.data_wo[beam.velocity.function_space().boundary_nodes(1)] = 0.0
-        beam.prepare()
+        beam.consistency.prepare()
         self.start = {f: f.dat.data_ro.copy() for f in beam.functions().values()}
         self.controls = [beam.momentum, self.stiffness, self.force]
         self.objective = inner(beam.position, beam.position) * dx(degree=2)
@@ -39,7 +39,7 @@ class Case:
         """At the start."""
         for f, values in self.start.items():
             f.dat.data_wo[...] = values
-        self.beam.settle()
+        self.beam.consistency.settle()
         return method(self.beam, DT, **options)
 
     def gradient(self, stepper):
@@ -78,7 +78,7 @@ def test_the_same_as_solve_by_solve(case, method, rng):
     stepper = case.stepper(method)
     for f, values in case.start.items():
         f.dat.data_wo[...] = values * (1 + 1e-10 * rng.uniform(-1, 1, values.shape))
-    case.beam.settle()
+    case.beam.consistency.settle()
     _, away = case.gradient(stepper)
     for one, other, moved in zip(expected_slopes, found, away, strict=True):
         assert np.abs(one - other).max() <= 1e-14 / 1e-10 * np.abs(moved - other).max()

@@ -45,7 +45,11 @@ class Motion:
         self.data, self.beam = made.data, made.beam
         self.stepper = stepper(made.assembly, 0.02)
         system = self.stepper.system
-        self.moved = {**system.functions(), **system.followers(), **self.stepper.functions()}
+        self.moved = {
+            **system.functions(),
+            **system.consistency.followers(),
+            **self.stepper.functions(),
+        }
         self.start = [np.array(f.dat.data_ro) for f in self.moved.values()]
         self.clock = self.stepper.clock
         self.objective = objective([self.beam.position, self.beam.velocity])

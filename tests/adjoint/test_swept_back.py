@@ -199,7 +199,7 @@ def test_blocks_change_nothing():
     def gradient():
         for f, values in zip(made.functions().values(), start, strict=True):
             f.dat.data_wo[...] = values
-        made.settle()
+        made.consistency.settle()
         value, (found,) = fg.gradient(stepper, STEPS, objective, [made.momentum])
         return value, found.dat.data_ro.copy()
 

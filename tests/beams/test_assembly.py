@@ -263,7 +263,7 @@ def test_bodies_and_forces():
     # Potential of the beam's mass at -1/2, of the body's at -3/2.
     assert system.load_potential() == pytest.approx(-10 * (2 * 0.5 + 1.5 * 1.5), rel=1e-12)
     spin(beam, (0, 0, 2.0))
-    system.prepare()
+    system.consistency.prepare()
     momentum = 2 * (1 / 3) * (1 + 1 / 18) + 0.04 + 1.5 * 1.5**2 + 0.2
     assert system.angular_momentum()[2] == pytest.approx(2 * momentum, rel=1e-12)
 

@@ -114,7 +114,7 @@ def test_drag_takes_what_it_dissipates():
     set_smooth(beam)
     dt, w = 0.1, weights(beam)
     stepper = fg.EnergyMomentum(beam, dt)
-    beam.motion.prepare()
+    beam.motion.consistency.prepare()
     stepper.advance()
     for _ in range(20):
         energy, before = beam.energy(), along(beam.position)

@@ -79,7 +79,7 @@ def test_motion_does_not_depend_on_the_numbering(name):
     for make in LINES.values():
         beam = set_smooth(fg.Beam(make(), SOFT, left="pinned"))
         beam.momentum.assign(0.0)
-        beam.prepare()
+        beam.consistency.prepare()
         STEPPERS[name](beam).advance(3)
         found.append([*values(beam), beam.energy()])
     for other in found[1:]:

@@ -236,7 +236,7 @@ def test_energy_of_the_law(smooth):
 def test_energy_is_kept_in_large_steps(smooth, method):
     beam = smooth()
     stepper = method(beam, 0.1)
-    beam.motion.prepare()
+    beam.motion.consistency.prepare()
     stepper.advance()
     energy, linear, angular = beam.energy(), beam.linear_momentum(), beam.angular_momentum()
     parts = []

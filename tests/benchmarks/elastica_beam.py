@@ -114,7 +114,7 @@ class FreeFlight:
         body = np.array([x, c * y + d * z, c * z - d * y])  # the sections are turned about axis 0
         beam.momentum.dat.data_wo[:, :3] = 0.0
         beam.momentum.dat.data_wo[:, 3:] = DENSITY * AREA * body.T
-        beam.prepare()
+        beam.consistency.prepare()
         self._order = np.argsort(arc)
         options = {"compiled": False, "solver_parameters": LOCAL_NEWTON} if local else {}
         self._stepper = fg.PoissonIntegrator(beam, step(cells), **options)

@@ -55,10 +55,10 @@ class Values:
 
     def put(self, state: State) -> None:
         # Compiled calls have left the fields as they are without telling the beam.
-        self._beam.settle()
+        self._beam.consistency.settle()
         for name, place in self._places.items():
             getattr(self._beam, name).dat.data_wo[...] = getattr(state, name)[place]
-        self._beam.prepare()
+        self._beam.consistency.prepare()
 
     def take(self) -> State:
         """The state; on more than one rank only this rank's part, NaN elsewhere."""

@@ -121,7 +121,7 @@ def implicit_row(system, rounds: int, steps: int = 200) -> str:
     distance = inner(system.position, system.position) * dx(degree=2)
     beams = getattr(system, "beams", [system])
     clock = stepper.clock
-    moved = {**system.functions(), **system.followers(), **stepper.functions()}
+    moved = {**system.functions(), **system.consistency.followers(), **stepper.functions()}
     start = [(f, f.dat.data_ro.copy()) for f in moved.values()]
     works = {
         "forward": lambda: stepper.advance(steps),

@@ -9,7 +9,7 @@ LOCAL = [name for name in CASES if name != "EnergyMomentum"]
 
 def operations_of(stepper):
     """The operations of a step of a prepared system."""
-    stepper.system.prepare()
+    stepper.system.consistency.prepare()
     return stepper.operations
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from firedrake import (
     Function,
@@ -18,7 +20,15 @@ from firedrake import (
 )
 
 from fdgeom.errors import StepFailed
-from fdgeom.systems.system import System
+from fdgeom.systems.system import Output, System
+
+
+class OscillatorOutput(Output):
+    """The positions, and the radii of the circles in phase space."""
+
+    def fields(self):
+        q, p = self._system.q, self._system.p
+        return {"q": q, "radius": sqrt(q**2 + p**2)}
 
 
 class Oscillators(System):
@@ -49,8 +59,24 @@ class Oscillators(System):
     def check_start(self):
         pass
 
-    def output_fields(self):
-        return {"q": self.q, "radius": sqrt(self.q**2 + self.p**2)}
+    output = cached_property(OscillatorOutput)
+
+
+class RodOutput(Output):
+    """A curve in space, with fields in cells, at nodes and of both."""
+
+    def __init__(self, rod):
+        super().__init__(rod, rod.position)
+
+    def fields(self):
+        rod = self._system
+        a, _, _, c = (rod.orientation[i] for i in range(4))
+        return {
+            "strain": rod.strain,
+            "momentum": rod.momentum,
+            "director": as_vector([a * a - c * c, 2 * a * c, 0]),
+            "stretch": rod.strain[3] * a,
+        }
 
 
 class Rod(System):
@@ -95,17 +121,7 @@ class Rod(System):
     def casimirs(self):
         return {"length": self.strain[3] * dx, "twist": self.strain[0] * dx}
 
-    def output_fields(self):
-        a, _, _, c = (self.orientation[i] for i in range(4))
-        return {
-            "strain": self.strain,
-            "momentum": self.momentum,
-            "director": as_vector([a * a - c * c, 2 * a * c, 0]),
-            "stretch": self.strain[3] * a,
-        }
-
-    def output_coordinates(self):
-        return self.position
+    output = cached_property(RodOutput)
 
 
 class FakeStepper:

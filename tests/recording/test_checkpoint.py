@@ -398,9 +398,6 @@ def test_nodes_that_are_no_points(tmp_path, family, degree):
         def equations(self):
             return {}
 
-        def moving(self):
-            return set()
-
     one = OscillatorStepper(Field(UnitSquareMesh(2, 2)))
     two = OscillatorStepper(Field(UnitSquareMesh(2, 2)))
     two.system.q.assign(0.0)

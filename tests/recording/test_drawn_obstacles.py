@@ -48,7 +48,7 @@ def test_forces_of_contact_are_kept(stepper):
 
 def test_fields_of_contact(stepper):
     """Force per length k (q - δ/2) on the floor, and the depth."""
-    fields = stepper.system.output_fields()
+    fields = stepper.system.output.fields()
     shape = fields["contact_force"].ufl_shape, fields["contact_depth"].ufl_shape
     assert shape == ((3,), ())
     at = stepper.system.position.function_space().mesh()

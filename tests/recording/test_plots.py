@@ -147,7 +147,7 @@ def test_a_system_draws_its_present_shape():
     again = rod.plot(ax)
     assert again is ax
     assert np.allclose(np.array(ax.lines[-2].get_data_3d()).T, drawn + 1.0, rtol=0, atol=1e-15)
-    with pytest.raises(TypeError, match="output_coordinates"):
+    with pytest.raises(TypeError, match="output.coordinates"):
         Oscillators().plot()
 
 
@@ -187,7 +187,7 @@ def test_what_is_missing_is_named(recorded, monkeypatch):
         plot_shapes(Snapshots())
     with pytest.raises(ValueError, match=r"^snapshots is empty: give it to run"):
         Snapshots().save("shapes.npz")
-    with pytest.raises(TypeError, match="output_coordinates"):
+    with pytest.raises(TypeError, match="output.coordinates"):
         run(OscillatorStepper(Oscillators()), steps=1, output=Snapshots())
     real = builtins.__import__
 

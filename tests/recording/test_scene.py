@@ -20,7 +20,7 @@ from firedrake import (
     dx,
     sin,
 )
-from recording.recording_fakes import Rod, RodStepper
+from recording.recording_fakes import Rod, RodOutput, RodStepper
 from verification.joined import sprung_chain
 
 import fdgeom as fg
@@ -246,13 +246,15 @@ class Page(HTMLParser):
 def test_texts_of_the_user(tmp_path):
     """Title, parameter, units and names come out as they went in, and change nothing else."""
 
-    class Named(Rod):
-        def output_fields(self):
-            return {HARMFUL: self.strain}
+    class Named(RodOutput):
+        def fields(self):
+            return {HARMFUL: self._system.strain}
 
     def made(**texts):
         shapes = fg.Snapshots(fields=[HARMFUL])
-        shapes.take(Named(4), 0.0)
+        rod = Rod(4)
+        rod.output = Named(rod)
+        shapes.take(rod, 0.0)
         fg.save_scene(tmp_path / "a.html", shapes, **texts)
         return (tmp_path / "a.html").read_text(encoding="utf-8")
 

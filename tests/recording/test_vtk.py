@@ -7,9 +7,18 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from firedrake import PeriodicIntervalMesh
-from recording_fakes import Oscillators, OscillatorStepper, Rod, RodStepper, read_grid, read_vtu
+from recording_fakes import (
+    Oscillators,
+    OscillatorStepper,
+    Rod,
+    RodOutput,
+    RodStepper,
+    read_grid,
+    read_vtu,
+)
 
 from fdgeom.recording import VTKOutput, run
+from fdgeom.systems.system import Output
 
 pytest.importorskip("vtkmodules.vtkIOXML")
 
@@ -64,13 +73,14 @@ def test_vtk_draws_the_parabola_of_a_quadratic_cell(tmp_path):
 
 
 def test_a_frame_has_what_is_brought_up_to_date_for_it(tmp_path):
-    """A curve that `refresh_output` moves is drawn where it then is."""
+    """A curve that `output.refresh` moves is drawn where it then is."""
 
-    class Late(Rod):
-        def refresh_output(self):
-            self.position.dat.data[:] += 1.0
+    class Late(RodOutput):
+        def refresh(self):
+            self.coordinates.dat.data[:] += 1.0
 
-    rod = Late(cells=2)
+    rod = Rod(cells=2)
+    rod.output = Late(rod)
     run(RodStepper(rod), steps=1, output=VTKOutput(tmp_path / "rod.pvd"))
     points, _, cells = read_vtu(tmp_path / "rod" / "rod_1.vtu")
     drawn = rod.position.dat.data_ro[rod.position.cell_node_map().values]
@@ -126,11 +136,13 @@ def test_series_of_short_steps_goes_on(tmp_path, dt, start):
 def test_names_beyond_ascii(tmp_path, name, plain):
     """Of the file, its folder and the fields; a series that is continued, too."""
 
-    class Named(Oscillators):
-        def output_fields(self):
-            return {f"{name}-field": self.q}
+    class Named(Output):
+        def fields(self):
+            return {f"{name}-field": self._system.q}
 
-    stepper = OscillatorStepper(Named())
+    system = Oscillators()
+    system.output = Named(system)
+    stepper = OscillatorStepper(system)
     path = tmp_path / f"{name}.pvd"
     run(stepper, steps=1, output=VTKOutput(path))
     run(stepper, steps=1, output=VTKOutput(path, append=True))

@@ -68,7 +68,7 @@ def shot_limit(exact, assembly, point):
         assembly.configuration, (point.position, point.orientation), strict=False
     ):
         function.assign(found)
-    assembly.write_poses()
+    assembly.consistency.write_poses()
     column = assembly.beams[0]
     turn = quaternion.matrix(node(column, 0.0)[1])[:, 0]
     # All the frame's horizontal force, and the vertical one of its first foot, by its first cell.

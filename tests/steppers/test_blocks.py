@@ -36,7 +36,7 @@ def start(beam, left):
     if left != "free":
         node = np.argmin(np.abs(beam.position.dat.data_ro).sum(axis=1))
         beam.momentum.dat.data_wo[node] = 0.0
-        beam.prepare()
+        beam.consistency.prepare()
 
 
 @pytest.mark.parametrize("left", ["free", "pinned"])

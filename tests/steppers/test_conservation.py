@@ -147,7 +147,7 @@ def test_discrete_gradient_of_an_energy_with_a_kink():
     floor = 40.0 * conditional(lt(q, 0), q**2, 0.0)
     system = fg.HamiltonianSystem(q, p, (0.5 * p**2 + q + floor) * dx)
     # A polynomial on each side is none.
-    assert system.energy_degree is None
+    assert system.forms.energy_degree is None
     # The sum of the balls' energies: each step meets the kink at another place.
     assert band(fg.DiscreteGradient(system, 0.05), system.energy, steps=400) < 1e-12
     assert q.dat.data_ro.min() < 0.3

@@ -112,7 +112,7 @@ def test_heavy_ends():
     """The momentum is that per length, whatever an end weighs."""
     beams = [rod(3), rod(4, end_weight=1.0)]
     assembly = fg.Assembly(beams)
-    assembly.settle()
+    assembly.consistency.settle()
     for beam in beams:
         check_fields(beam)
 
@@ -123,12 +123,12 @@ def test_what_is_set_by_hand_is_read(unit):
     beam = assembly.beams[-1]
     kick = np.array([0.0, 0.1, 0.0, 0.0, 0.2, 0.0])
     beam.velocity.dat.data[...] += kick
-    assembly.prepare()
+    assembly.consistency.prepare()
     np.testing.assert_allclose(
         along(beam.momentum), before[-1]["momentum"] + INERTIA @ kick, rtol=1e-12, atol=1e-15
     )
     for other, was in zip(assembly.beams[:-1], before, strict=False):
         for name, values in fields(other).items():
             np.testing.assert_array_equal(values, was[name])
-    assembly.settle()
+    assembly.consistency.settle()
     np.testing.assert_allclose(along(beam.velocity), before[-1]["velocity"] + kick, rtol=1e-12)

@@ -46,7 +46,7 @@ def test_lists_take_the_same_steps(name):
     one, other = build(), build()
     stepper, twin = method(one, dt), method(other, dt)
     stepper.advance(10)
-    twin.system.prepare()
+    twin.system.consistency.prepare()
     done, failure = PETScExecutor(twin.operations).advance(10, 0.0, dt)
     assert done == 10, failure
     for f, g in zip(_state(stepper), _state(twin), strict=True):
@@ -59,7 +59,7 @@ def test_lists_have_the_derivatives_of_runs(name):
     """A derivative along a random direction against central differences of whole runs."""
     method, build, dt = CASES[name]
     stepper = method(build(), dt)
-    stepper.system.prepare()
+    stepper.system.consistency.prepare()
     step, state = stepper.operations, _state(stepper)
     start, rng = [np.array(f.dat.data_ro) for f in state], np.random.default_rng(7)
     control, seen = state[0], state[-1]
@@ -135,7 +135,7 @@ def test_given_motion_as_expressions():
     one, other = moving(SEPARATE, left=lift), moving(SEPARATE, left=lift)
     stepper, twin = fg.EnergyMomentum(one, 0.02), fg.EnergyMomentum(other, 0.02)
     stepper.advance(7)
-    twin.system.prepare()
+    twin.system.consistency.prepare()
     done, failure = Compiled(compilable(twin.operations)).advance(7, 0.0, 0.02)
     assert done == 7, failure
     for f, g in zip(_state(stepper), _state(twin), strict=True):

@@ -18,7 +18,7 @@ def values(system):
 def defect(stepper):
     """Largest change of any field over a step forth and back, the configuration included."""
     system = stepper.system
-    system.prepare()
+    system.consistency.prepare()
     start = values(system)
     stepper.advance()
     moved = max(np.abs(a - b).max() for a, b in zip(values(system), start, strict=True))

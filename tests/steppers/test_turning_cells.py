@@ -62,7 +62,7 @@ def test_a_step_that_turns_a_cell_too_far(name, compiled):
     """Increments are Cayley vectors: one of w turns by 2 atan(w/2), whatever the method."""
     beam = twisted(spin_for(name, 3.0))
     stepper = METHODS[name](beam, 1.0, compiled=compiled)
-    stepper.system.prepare()
+    stepper.system.consistency.prepare()
     before = fields(beam)
     with pytest.raises(fg.StepFailed, match=SENTENCE) as caught:
         stepper.advance()

@@ -111,11 +111,11 @@ def test_variational_derivative_is_the_streamfunction():
     system, psi = channel()
     y = SpatialCoordinate(system.mesh)[1]
     slope = Function(system.space)
-    riesz(system, system.energy_derivative(system.test), slope).solve()
+    riesz(system, system.forms.energy_derivative(system.test), slope).solve()
     total = Function(psi.function_space()).interpolate(psi + Constant(WIND) * y)
     assert slope.dat.data_ro == pytest.approx(total.dat.data_ro, abs=1e-13)
-    assert system.energy_degree == 2
-    assert system.has_pointwise_density
+    assert system.forms.energy_degree == 2
+    assert system.forms.density_gradient is not None
     assert set(system.functions()) == {"omega", "psi"}
     assert system.antisymmetry_defect() < 1e-14
 
@@ -139,11 +139,11 @@ def test_derivative_by_way_of_the_adjoint():
             - z**2 * phi * dx
         ),
     )
-    assert system.energy_degree is None
+    assert system.forms.energy_degree is None
     w = Function(system.space)
     w.dat.data_wo[...] = np.random.default_rng(0).uniform(-1, 1, w.dat.data_ro.shape)
-    system.update_auxiliary()
-    slope = assemble(system.energy_derivative(w))
+    system.consistency.agree()
+    slope = assemble(system.forms.energy_derivative(w))
     start, values = np.array(system.state.dat.data_ro), []
     for e in (1e-4, -1e-4):
         system.state.dat.data_wo[...] = start + e * w.dat.data_ro

@@ -65,9 +65,9 @@ def test_a_term_that_a_state_far_away_switches_on():
     def density(q, p):
         return 0.5 * (p**2 + conditional(gt(q, 3.0), q.dx(0) ** 2, 0.0)) * LUMPED
 
-    assert not chain(density).has_pointwise_density
+    assert chain(density).forms.density_gradient is None
     smooth = chain(lambda q, p: 0.5 * (p**2 + exp(-((q - 9) ** 2)) * q.dx(0) ** 2) * LUMPED)
-    assert not smooth.has_pointwise_density
+    assert smooth.forms.density_gradient is None
 
 
 def test_a_coefficient_that_varies_later():
@@ -76,7 +76,7 @@ def test_a_coefficient_that_varies_later():
     q, p, k = Function(V), Function(V), Function(V)
     q.assign(1.0)
     system = fg.HamiltonianSystem(q, p, 0.5 * (p**2 + k * q**2) * dx, measure=LUMPED)
-    assert not system.has_pointwise_density
+    assert system.forms.density_gradient is None
 
 
 def test_what_is_right_stays_pointwise():
@@ -88,10 +88,10 @@ def test_what_is_right_stays_pointwise():
         (conditional(gt(z[0], k), z[0] ** 2, abs(z[1])) - k * exp(-z[0])) * dx,
     ):
         system = fg.PoissonSystem(z, energy, canonical, pairing)
-        assert system.has_pointwise_density
+        assert system.forms.density_gradient is not None
         assert fg.ImplicitMidpoint(system, 0.01).is_compiled
     both = chain(lambda q, p: (0.5 * p**2 + k * abs(q) ** 3) * LUMPED)
-    assert both.has_pointwise_density
+    assert both.forms.density_gradient is not None
 
 
 def test_a_given_gradient_that_reads_another_coefficient():
@@ -197,7 +197,7 @@ def test_pieces_with_logarithms_before_the_state_is_set():
 )
 def test_a_derivative_is_found_where_it_is_defined(energy):
     """Whatever the state is when the system is made: zero here, at the edge of the domain."""
-    assert populations(energy).has_pointwise_density
+    assert populations(energy).forms.density_gradient is not None
 
     def gradient(z):
         z = variable(z)

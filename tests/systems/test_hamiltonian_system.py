@@ -41,7 +41,7 @@ def test_motion_is_the_bracket_with_the_energy(build, rng):
         part.dat.data_wo[...] = rng.uniform(-1, 1, part.dat.data_ro.shape)
     w_q, w_p = w.subfunctions
     slope = Function(system.space)
-    riesz(system, system.energy_derivative(system.test), slope).solve()
+    riesz(system, system.forms.energy_derivative(system.test), slope).solve()
     expected = assemble(system.bracket(w, slope))
     assert assemble(system.motion((w_q, w_p))) == pytest.approx(expected, rel=1e-12)
 

@@ -42,7 +42,7 @@ def test_bracket_is_a_poisson_bracket(systems, name):
 @pytest.mark.parametrize(("name", "degree", "pointwise", "energy"), FACTS)
 def test_energy_and_its_derivative(systems, name, degree, pointwise, energy):
     system = systems[name]
-    assert system.energy_degree == degree
+    assert system.forms.energy_degree == degree
     assert (system.gradient(system.parts) is not None) is pointwise
     if energy is not None:
         # Ten digits are given.
@@ -97,13 +97,13 @@ def test_gradient_near_the_end_of_its_domain():
         gradient=lambda z: as_vector([z[0] / sqrt(1 - z[0] ** 2), 0]),
     )  # fmt: skip
     assert system.gradient((z,)) is not None
-    assert system.has_pointwise_density
+    assert system.forms.density_gradient is not None
 
 
 def test_wave_stage_makes_the_gradient_an_unknown(systems):
     system = systems["wave"]
-    assert len(system.stage((0, 1)).unknown.function_space()) == 4
-    assert len(systems["rigid_body"].stage((0,)).unknown.function_space()) == 1
+    assert len(system.substeps.stage((0, 1)).unknown.function_space()) == 4
+    assert len(systems["rigid_body"].substeps.stage((0,)).unknown.function_space()) == 1
 
 
 def test_wrong_bracket_is_found():

@@ -217,7 +217,7 @@ def test_energy_means_the_same_whatever_moves_the_beam(at_rest):
     }
     expected["energy"] = sum(expected.values())
     motion = alone.motion
-    motion.prepare()
+    motion.consistency.prepare()
     for system in (alone, motion, fg.Assembly([joined])):
         assert list(system.energies()) == [*expected][:3] + ["energy"]
         found = {name: getattr(system, name)() for name in expected}
@@ -249,9 +249,12 @@ def test_defaults_are_those_of_a_system_that_has_nothing():
     assert system.parameters() == system.equations() == {}
     assert system.constraint is None
     assert system.constraint_defect() == system.velocity_defect() == 0.0
-    assert system.output_fields() == system.functions()
-    assert system.output_coordinates() is None
-    for act in (system.prepare, system.settle, system.check_start, system.refresh_output):
+    assert system.output.fields() == system.functions()
+    assert system.output.coordinates is None
+    consistency = system.consistency
+    for act in (
+        consistency.prepare, consistency.settle, system.check_start, system.output.refresh,
+    ):  # fmt: skip
         act()
     system.q.assign(np.nan)
     with pytest.raises(ValueError, match="q holds values that are not finite"):

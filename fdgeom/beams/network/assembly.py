@@ -1,37 +1,48 @@
 """Several beams, joined to one another and to the ground."""
 
 import warnings
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from functools import cached_property, partial
 
 import numpy as np
-from firedrake import Constant, Function, TestFunction, dot
-from ufl.classes import Expr
+from firedrake import Constant, TestFunction
 
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.ends import held_components
 from fdgeom.beams.fingerprint import beam_parameters, parameters_of_loads, with_kind
 from fdgeom.beams.held_nodes import Hold, held_ends
-from fdgeom.beams.network.copying import BeamCopy, ManySnapshots
 from fdgeom.beams.network.joint_set import JointSet
 from fdgeom.beams.network.joints import Ground, Joint, Place, PointBody, Prismatic
 from fdgeom.beams.network.network import Network
+from fdgeom.beams.network.network_consistency import NetworkConsistency, configuration_of
 from fdgeom.beams.network.network_rod import NetworkRod
 from fdgeom.beams.rod.loads import AppliedLoad, BodyLoad, Gravity, Load, check_loads
-from fdgeom.beams.rod.rod_motion import FIELDS, RodMotion
-from fdgeom.beams.rod.variation import body_translation, in_body
+from fdgeom.beams.rod.output import RodOutput
+from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.build_message import compiling
 from fdgeom.clock import Time
-from fdgeom.data import Number
 from fdgeom.execution import perform
-from fdgeom.forms import shaped_space
 from fdgeom.lie import arrays
-from fdgeom.operations import Assemble, Map, Operation
 from fdgeom.taping import OffTape, not_taped
 from fdgeom.validation import instances
 
 # Of the size of the assembly: what nodes that meet may be apart.
 _TOGETHER = 1e-9
+
+
+class AssemblyOutput(RodOutput):
+    """What is drawn of an assembly."""
+
+    def fields(self):
+        """The fields of a beam, and ``beam``: the number of the beam that a cell belongs to."""
+        network = self._system.network
+        number = np.concatenate([network.owner, np.full(len(network.ends), -1)])
+        return super().fields() | {"beam": network.field(number.astype(float), "beam", cells=True)}
+
+    def cells(self) -> np.ndarray | None:
+        """Cells of beams, not of joints."""
+        inside = self._system.rod.cells.in_rods()
+        return inside if isinstance(inside, np.ndarray) else None
 
 
 class Assembly(OffTape, RodMotion):
@@ -106,7 +117,7 @@ class Assembly(OffTape, RodMotion):
                 )
         self.network = network = Network(self.beams, joints)
         for beam in self.beams:
-            perform(_configuration_of(beam), {})
+            perform(configuration_of(beam), {})
             beam.consistency.synchronised(strain_follows=True)
         position, orientation = self._start()
         self._check_meeting(joints, position)
@@ -125,13 +136,9 @@ class Assembly(OffTape, RodMotion):
             if joints
             else None,
         )
-        self._body = Function(self.space, name="body velocity")
-        self._to_space = Map(values={self.v: body_translation(self.orientation, self._body)})
-        self._noted = ManySnapshots(self.remembered())
         # So that a load which has no meaning here is refused now.
         self.rod.external_work(self.configuration, TestFunction(self.space))
-        self._perform([self._from_beams, self._to_space])
-        self._written.take()
+        self.consistency.read_beams()
 
     def __repr__(self) -> str:
         joints = () if self.joints is None else self.joints.joints
@@ -193,111 +200,12 @@ class Assembly(OffTape, RodMotion):
         fixed = {network.node(Place(beam, name)) for beam, held in both for name in held}
         return ends, holds, fixed.union(grounds)
 
+    consistency = cached_property(NetworkConsistency)
+
     # --- as a motion ---------------------------------------------------------------------------------
-    def branch(self):
-        return None if self.joints is None else self.joints.half_cosines()
-
-    def check_branch(self, before):
-        self.joints.check_half_turns(before)
-
-    def set_time(self, t: float) -> None:
-        super().set_time(t)
-        for time in self._times:
-            time.set(t)
-
-    @cached_property
-    def _times(self) -> list[Number]:
-        return [Number(beam.time) for beam in self.beams]
-
     @property
     def clocks(self) -> tuple[Constant, ...]:
         return (self.time, *(beam.time for beam in self.beams))
-
-    # --- the fields of the beams -------------------------------------------------------------------
-    def synchronise(self, modified=None):
-        """Configuration and velocity from what was set last of each beam."""
-        modified = modified or [frozenset()] * (1 + len(self.beams))
-        given = any(modified)
-        if not given and self._noted.holds():
-            return []
-        both = zip(self.beams, modified[1:], strict=True)
-        found = [op for beam, names in both for op in _configuration_of(beam, names)]
-        if found or given or not self._written.holds():
-            found += [self._from_beams, self._to_space]
-        return found
-
-    def publish(self):
-        """Poses, velocities, momenta and strains of the beams."""
-        return self._published
-
-    @cached_property
-    def _published(self) -> list[Operation]:
-        alike = [self._momenta, self._strain] if self._alike else []
-        others = [beam for beam in self.beams if beam not in self._alike]
-        of_others = [op for b in others for op in b.consistency.of_configuration(b.rod)]
-        to_body = Map(values={self._body: in_body(self.orientation, self.v)})
-        return [to_body, *alike, self._to_beams, *of_others]
-
-    def agree(self) -> None:
-        self._noted.take()
-
-    # The momentum of an end with a weight of its own, and the strain of a beam whose shape at rest is
-    # given in space, are not those of the network.
-    @cached_property
-    def _alike(self) -> list[Beam]:
-        return [beam for beam in self.beams if beam.end_weight == 0.5 and not beam.shaped]
-
-    @cached_property
-    def _momenta(self) -> Map:
-        momentum = Function(self.space, name="momentum")
-        return Map(values={momentum: dot(self.rod.section_inertia.matrix, self._body)})
-
-    @cached_property
-    def _strain(self) -> Assemble:
-        """The strains in the cells of the network."""
-        strain = self.rod.strain(self.configuration)
-        space = shaped_space((6,), self.mesh, "DG", 0)
-        test, found = TestFunction(space), Function(space, name="strain")
-        return Assemble(work=self.rod.cells.values(strain, test), by={test: found})
-
-    @cached_property
-    def _from_beams(self) -> BeamCopy:
-        return BeamCopy(self.network, *map(self._copied, FIELDS), gathers=True)
-
-    @cached_property
-    def _to_beams(self) -> BeamCopy:
-        found = [self._copied(name) for name in FIELDS]
-        if alike := self._alike:
-            (momentum,) = self._momenta.values
-            found.append((momentum, [beam.momentum for beam in alike], alike))
-            (strain,) = self._strain.writes
-            found.append((strain, [beam.strain for beam in alike], alike))
-        return BeamCopy(self.network, *found)
-
-    @cached_property
-    def _poses(self) -> tuple[list[Operation], list[Operation]]:
-        found = [self._copied(name) for name in FIELDS[:2]]
-        return [BeamCopy(self.network, *found, gathers=True)], [BeamCopy(self.network, *found)]
-
-    def _copied(self, name: str) -> tuple[Function, list[Function], Sequence[Beam]]:
-        whole = {"velocity": self._body}.get(name) or getattr(self, name)
-        return whole, [getattr(beam, name) for beam in self.beams], self.beams
-
-    def followers(self):
-        """The fields of the beams."""
-        return {
-            f"{name} of beam {k}": f
-            for k, beam in enumerate(self.beams)
-            for name, f in beam.functions().items()
-        }
-
-    def pose_copies(self):
-        return self._poses
-
-    def member_of_nodes(self) -> np.ndarray:
-        starts, count = self.network.starts, self.space.dof_dset.size
-        nodes = self.network.numbering.nodes[:count]
-        return np.where(nodes < starts[-1], np.searchsorted(starts, nodes, "right") - 1, -1)
 
     # --- what the recording reads ----------------------------------------------------------------
     def parameters(self) -> dict[str, object]:
@@ -329,18 +237,7 @@ class Assembly(OffTape, RodMotion):
         common = [AppliedLoad(load, beams[0].rod.part) for load in self._common_loads]
         return found | {"gravity": parameters_of_loads(common)}
 
-    def output_fields(self) -> dict[str, Expr]:
-        """The fields of a beam, and ``beam``: the number of the beam that a cell belongs to."""
-        network = self.network
-        number = np.concatenate([network.owner, np.full(len(network.ends), -1)])
-        return super().output_fields() | {
-            "beam": network.field(number.astype(float), "beam", cells=True)
-        }
-
-    def output_cells(self) -> np.ndarray | None:
-        """Mask of this rank's cells that are drawn: cells of beams, not of joints."""
-        inside = self.rod.cells.in_rods()
-        return inside if isinstance(inside, np.ndarray) else None
+    output = cached_property(AssemblyOutput)
 
     # --- numbers ---------------------------------------------------------------------------------------
     @not_taped
@@ -383,11 +280,6 @@ class Assembly(OffTape, RodMotion):
     def gap(self) -> float:
         """Largest gap (a length) or misalignment (an angle) in the joints."""
         return self.constraint_defect()
-
-
-def _configuration_of(beam: Beam, modified: Set[int] = frozenset()) -> list[Operation]:
-    """The operations that update configuration and velocity of one of the beams."""
-    return beam.consistency.for_configuration(beam.rod, modified, alone=False)
 
 
 def _warn_of_weight(beams: Sequence[Beam]) -> None:

@@ -1,21 +1,24 @@
-"""Output of beams and networks of rods: total momenta, and fields by name for drawing."""
+"""Output of beams and networks of rods: total momenta, and what is drawn of them."""
 
 from collections.abc import Callable
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import ufl
 from firedrake import Form, Function
 from ufl.core.expr import Expr
 
+from fdgeom.beams.contact.contact import contact_fields
+from fdgeom.beams.rod.variation import body_translation, in_body
+from fdgeom.execution import VectorAssembly
+from fdgeom.forms import shaped_space
 from fdgeom.lie import halves, quaternion
-from fdgeom.systems.system import System
+from fdgeom.systems.system import Output, System
 
 
 class RodSystem(System):
-    """Base class of beams and networks of rods: total momenta in space, and what is drawn."""
-
-    position: Function
-    orientation: Function
+    """Base class of beams and networks of rods: total momenta in space."""
 
     def linear_momentum(self) -> np.ndarray:
         """Total linear momentum in space, shape (3,): ∫ R n of the momentum (m, n)."""
@@ -29,12 +32,6 @@ class RodSystem(System):
         """None beside those of the class."""
         return {}
 
-    def output_coordinates(self) -> Function:
-        return self.position
-
-    def output_orientation(self) -> Function:
-        return self.orientation
-
 
 def total_momenta(
     at_nodes: Callable[[Expr], Form], position: Expr, spin: Expr, linear: Expr
@@ -45,6 +42,70 @@ def total_momenta(
         "linear_momentum": tuple(at_nodes(linear[k]) for k in range(3)),
         "angular_momentum": tuple(at_nodes(angular[k]) for k in range(3)),
     }
+
+
+class BeamOutput(Output):
+    """What is drawn of a beam in strain and momentum."""
+
+    def __init__(self, beam: Any) -> None:
+        super().__init__(beam, beam.position)
+        self.orientation, self.beams = beam.orientation, (beam,)
+
+    def fields(self):
+        beam = self._system
+        pose = beam.position, beam.orientation
+        fields = shown(pose, beam.strain, beam.stress(), beam.momentum, beam.velocity)
+        if not beam.loads:
+            return fields
+        v = body_translation(beam.orientation, beam.velocity)
+        return fields | contact_fields(beam.rod, pose, v)
+
+    def strain_energy(self) -> Expr:
+        """Elastic energy per length."""
+        beam = self._system
+        return beam.sampled_law.energy(beam.elastic_strain(), beam.stiffness)
+
+
+class RodOutput(Output):
+    """What is drawn of rods in configuration form."""
+
+    def __init__(self, motion: Any) -> None:
+        super().__init__(motion, motion.position)
+        self.orientation, self.beams = motion.orientation, motion.members
+
+    @cached_property
+    def _in_cells(self) -> dict[str, tuple[Function, VectorAssembly]]:
+        """Strain, stress and elastic energy per length, in the motion's own measure, as fields that
+        are constant in each cell and zero in joints, and their updates.
+        """
+        rod, g, found = self._system.rod, self._system.configuration, {}
+        for name, value in (
+            ("strain", rod.strain(g)),
+            ("stress", rod.stress(g, self._system.v)),
+            ("strain_energy", rod.law.energy(rod.elastic_strain(g), rod.stiffness)),
+        ):
+            space = shaped_space(value.ufl_shape, self._system.mesh, "DG", 0)
+            # Over the length of the cell: then it is the value there.
+            found[name] = Function(space, name=name), VectorAssembly(rod.cells.values(value))
+        return found
+
+    def fields(self):
+        self.refresh()
+        motion = self._system
+        strain, stress = (self._in_cells[name][0] for name in ("strain", "stress"))
+        pose, body = motion.configuration, in_body(motion.orientation, motion.v)
+        momentum = ufl.dot(motion.rod.section_inertia.matrix, body)
+        fields = shown(pose, strain, stress, momentum, body)
+        return fields | contact_fields(motion.rod, pose, motion.v)
+
+    def strain_energy(self) -> Expr:
+        """Elastic energy per length, as of the last :meth:`refresh`."""
+        return self._in_cells["strain_energy"][0]
+
+    def refresh(self) -> None:
+        self._system.consistency.prepare()
+        for field, assembly in self._in_cells.values():
+            field.dat.data_wo[...] = assembly.assemble().dat.data_ro
 
 
 def shown(pose, strain: Expr, stress: Expr, momentum: Expr, velocity: Expr) -> dict[str, Expr]:

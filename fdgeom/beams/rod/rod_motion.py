@@ -5,32 +5,61 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import ufl
 from firedrake import Function, VectorFunctionSpace
 from ufl.classes import Expr, Form
 
-from fdgeom.beams.contact.contact import contact_fields
 from fdgeom.beams.forces import Forces, PresentForces
 from fdgeom.beams.held_nodes import HeldNodes, Hold
 from fdgeom.beams.rod.loads import BodyLoad
 from fdgeom.beams.rod.numerics import attempts, friction_remedy, rod_numerics
-from fdgeom.beams.rod.output import RodSystem, shown, total_momenta
+from fdgeom.beams.rod.output import RodOutput, RodSystem, total_momenta
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.turns import Turns
-from fdgeom.beams.rod.variation import check_poses, displaced, in_body, rate
+from fdgeom.beams.rod.variation import check_poses, displaced, rate
 from fdgeom.data import Snapshot
-from fdgeom.execution import VectorAssembly
-from fdgeom.forms import shaped_space, simplify
+from fdgeom.forms import simplify
 from fdgeom.lie.groups import R3xSO3
 from fdgeom.operations import Operation
 from fdgeom.systems.motion.accelerations import Accelerations
 from fdgeom.systems.motion.condition import Condition
 from fdgeom.systems.motion.motion import Motion
-from fdgeom.systems.system import named_energies
+from fdgeom.systems.system import Consistency, named_energies
 from fdgeom.taping import not_taped
 
 #: Fields that a beam and its motion both have; the translation of a beam's velocity is in the body frame.
 FIELDS = ("position", "orientation", "velocity")
+
+
+class RodConsistency(Consistency):
+    """Keeps the fields of rods in configuration form consistent with those of their beams."""
+
+    #: The operations of :meth:`read_poses` and :meth:`write_poses`.
+    pose_copies: tuple[Sequence[Operation], Sequence[Operation]] = (), ()
+
+    def __init__(self, motion: "RodMotion") -> None:
+        super().__init__(motion)
+        self._motion, self._beams = motion, motion.members
+        #: Values of the beams' fields when they last agreed with those of the motion.
+        self.written = Snapshot([getattr(b, name) for b in self._beams for name in FIELDS])
+        self.snapshots = (self.written, *(beam.consistency.noted for beam in self._beams))
+
+    def synchronised(self):
+        for beam in self._beams:
+            beam.consistency.synchronised(strain_follows=True)
+        self.written.take()
+
+    # --- poses alone, for statics ------------------------------------------------------------------
+    def read_poses(self) -> None:
+        """Copy the configuration from the beams, if the motion has Functions of its own."""
+        self.perform(self.pose_copies[0])
+
+    def write_poses(self) -> None:
+        """Copy the configuration to the beams, without velocities, strains and momenta."""
+        self.perform(self.pose_copies[1])
+
+    def member_of_nodes(self) -> np.ndarray:
+        """The beam that each node of this rank belongs to; -1 for a node of the ground."""
+        return np.zeros(self._motion.space.dof_dset.size, dtype=int)
 
 
 class RodMotion(RodSystem, Motion):
@@ -42,14 +71,11 @@ class RodMotion(RodSystem, Motion):
     in the space frame) on R³×SO(3), and increments of the rotation as Cayley vectors.
 
     For authors: ``check_configuration``, ``forces``, ``group``, ``holds``, ``joints``,
-    ``member_of_nodes``, ``members``, ``network``, ``pose_copies``, ``reactions_of``, ``read_poses``,
-    ``rod``, ``shapes``, ``step_forces``, ``write_poses``.
+    ``members``, ``network``, ``reactions_of``, ``rod``, ``shapes``, ``step_forces``.
     """
 
     #: The stiff directions of rods make the rate of the acceleration huge.
     can = frozenset()
-    #: In the order of the nodes equations have a narrow band.
-    joins_multiplier = True
     is_chain = True
     #: Forms of its small vibrations, made by `fdgeom.statics`.
     pencil_forms: Any = None
@@ -83,13 +109,13 @@ class RodMotion(RodSystem, Motion):
         )
         #: The forces of the last step, as the stepper that took it knows them.
         self.step_forces: Forces | None = None
-        #: Values of the beams' fields when they last agreed with those of the motion.
-        self._written = Snapshot([getattr(beam, name) for beam in members for name in FIELDS])
 
     @property
     def joints(self) -> Any:
         """The joints of a network, the conditions of the motion; None for a single rod."""
         return self.constraint
+
+    consistency = cached_property(RodConsistency)
 
     # --- as a motion ---------------------------------------------------------------------------
     def balance(self, configuration: Sequence[Expr], v: Expr, a: Expr, t: Expr, test: Expr) -> Form:
@@ -122,7 +148,7 @@ class RodMotion(RodSystem, Motion):
             elastic += self.joints.potential(pose)
         return named_energies(kinetic, elastic, rod.load_potential(pose))
 
-    def _momentum_forms(self) -> dict[str, tuple[Form, ...]]:
+    def momenta(self) -> dict[str, tuple[Form, ...]]:
         """Momenta in space: linear, and angular about the origin."""
         spin, linear = self.rod.inertia.momentum(self.orientation, self.v)
         return total_momenta(self.rod.cells.at_nodes, self.position, spin, linear)
@@ -148,7 +174,7 @@ class RodMotion(RodSystem, Motion):
         """Forces of supports and joints: those of the last step, or of the equations of motion at
         the present state if there was no step or a configuration or velocity was set since.
         """
-        self.prepare()
+        self.consistency.prepare()
         if self.step_forces is not None and self.step_forces.belong():
             return self.step_forces
         accelerations, forces = self._present_forces
@@ -182,73 +208,7 @@ class RodMotion(RodSystem, Motion):
         total = self.comm.allreduce(total)
         return total[:3], total[3:]
 
-    # --- what was set by hand ----------------------------------------------------------------------
-    def synchronised(self):
-        for beam in self.members:
-            beam.consistency.synchronised(strain_follows=True)
-        self._written.take()
-
-    def remembered(self):
-        return (self._written, *(beam.consistency.noted for beam in self.members))
-
-    def agree(self) -> None:
-        for snapshot in self.remembered():
-            snapshot.take()
-
-    # --- poses alone, for statics ------------------------------------------------------------------
-    def read_poses(self) -> None:
-        """Copy the configuration from the beams, if it has Functions of its own."""
-        self._perform(self.pose_copies()[0])
-
-    def write_poses(self) -> None:
-        """Copy the configuration to the beams, without velocities, strains and momenta."""
-        self._perform(self.pose_copies()[1])
-
-    def pose_copies(self) -> tuple[list[Operation], list[Operation]]:
-        """The operations of :meth:`read_poses` and :meth:`write_poses`."""
-        return [], []
-
-    def member_of_nodes(self) -> np.ndarray:
-        """The member that each node of this rank belongs to; -1 for a node of the ground."""
-        return np.zeros(self.space.dof_dset.size, dtype=int)
-
-    # --- what the recording reads ----------------------------------------------------------------
-    @cached_property
-    def _in_cells(self) -> dict[str, tuple[Function, VectorAssembly]]:
-        """Strain, stress and elastic energy per length, in the motion's own measure, as fields that
-        are constant in each cell and zero in joints, and their updates.
-        """
-        rod, g, found = self.rod, self.configuration, {}
-        for name, value in (
-            ("strain", rod.strain(g)),
-            ("stress", rod.stress(g, self.v)),
-            ("strain_energy", rod.law.energy(rod.elastic_strain(g), rod.stiffness)),
-        ):
-            space = shaped_space(value.ufl_shape, self.mesh, "DG", 0)
-            # Over the length of the cell: then it is the value there.
-            found[name] = Function(space, name=name), VectorAssembly(rod.cells.values(value))
-        return found
-
-    def output_fields(self) -> dict[str, Expr]:
-        """Fields worth drawing, as :func:`fdgeom.beams.rod.output.shown` names them."""
-        self.refresh_output()
-        strain, stress = (self._in_cells[name][0] for name in ("strain", "stress"))
-        pose, body = (self.position, self.orientation), in_body(self.orientation, self.v)
-        momentum = ufl.dot(self.rod.section_inertia.matrix, body)
-        fields = shown(pose, strain, stress, momentum, body)
-        return fields | contact_fields(self.rod, pose, self.v)
-
-    def refresh_output(self) -> None:
-        self.prepare()
-        for field, assembly in self._in_cells.values():
-            field.dat.data_wo[...] = assembly.assemble().dat.data_ro
-
-    def strain_energy_density(self) -> Expr:
-        """Elastic energy per length, as of the last :meth:`refresh_output`."""
-        return self._in_cells["strain_energy"][0]
-
-    def drawn_beams(self) -> tuple:
-        return self.members
+    output = cached_property(RodOutput)
 
     # --- what the steppers ask -------------------------------------------------------------------
     def solver_defaults(self, first, other):
@@ -259,7 +219,7 @@ class RodMotion(RodSystem, Motion):
         }
 
     def check_start(self) -> None:
-        self.prepare()
+        self.consistency.prepare()
         self._check_finite()
         self.check_configuration()
         super().check_start()
@@ -274,4 +234,5 @@ class RodMotion(RodSystem, Motion):
 
     @cached_property
     def turns(self) -> Turns:
-        return Turns(self.orientation, self.rod.cells.in_rods(), soft=self.rod.softens)
+        in_rods, soft = self.rod.cells.in_rods(), self.rod.softens
+        return Turns(self.orientation, in_rods, soft=soft, joints=self.joints)

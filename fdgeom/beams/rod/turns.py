@@ -1,5 +1,7 @@
 """Check of the relative rotation of the two ends of a cell, which a step must not turn too far."""
 
+from typing import Any
+
 import numpy as np
 import ufl
 from firedrake import Function
@@ -21,11 +23,18 @@ class Turns:
     _harmless = float(np.cos(np.pi / 8))
 
     # A step that changes it by more than 90 degrees has found another branch of solutions, or folds
-    # the cell. `soft`: the strain measure softens where the rotation itself exceeds 90 degrees.
+    # the cell. `soft`: the strain measure softens where the rotation itself exceeds 90 degrees;
+    # `joints`: the `JointSet` of a network.
     def __init__(
-        self, orientation: Function, in_rods: np.ndarray | bool = True, *, soft: bool = False
+        self,
+        orientation: Function,
+        in_rods: np.ndarray | bool = True,
+        *,
+        soft: bool = False,
+        joints: Any = None,
     ) -> None:
         self.orientation, self.soft, self._in_rods = orientation, soft, in_rods
+        self._joints = joints
         self._comm = orientation.function_space().comm
         # The vertices come first, of any degree.
         self._ends = orientation.function_space().cell_node_map().values[:, :2]
@@ -34,6 +43,14 @@ class Turns:
     def values(self) -> np.ndarray:
         """A copy of the orientations, for :meth:`check`."""
         return np.array(self.orientation.dat.data_ro_with_halos)
+
+    def branch(self) -> np.ndarray | None:
+        """Numbers of joints with springs whose signs no step may change; None without any."""
+        return None if self._joints is None else self._joints.half_cosines()
+
+    def check_branch(self, before: np.ndarray) -> None:
+        """Raise SolveFailed if a number of :meth:`branch` has another sign than ``before``."""
+        self._joints.check_half_turns(before)
 
     def _relative(self, values: np.ndarray) -> np.ndarray:
         """p̄ q for the quaternions p and q of the two ends of each of this rank's cells."""

@@ -87,7 +87,7 @@ class EnergyMomentum(Stepper):
     def _setup(self) -> None:
         _check_system(self.system)
         self.system.check_start()
-        self.system.settle()
+        self.system.consistency.settle()
         self._unknown = NodalUnknown(self.system, tests=Function)
         self._dt_of_step = Constant(1.0, name="dt")
         #: D of the last step.

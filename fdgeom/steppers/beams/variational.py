@@ -87,7 +87,7 @@ class VariationalIntegrator(Stepper):
         system = self.system
         _check_forces(system)
         system.check_start()
-        system.settle()
+        system.consistency.settle()
         self._inertia = NodalInertia(system)
         self._separate = self._inertia.separate
         self._group = (R3xSO3 if self._separate else SE3).by("cay")

@@ -1,6 +1,7 @@
 """Mechanical systems with holonomic constraints, in position and momentum."""
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 import ufl
@@ -194,13 +195,11 @@ class ConstrainedSystem(MechanicalSystem):
         It follows from ṗ = -δV/δq + Dg(q)ᵀλ and the second derivative of the constraint in time,
         Dg(q)q̈ + D²g(q)(q̇, q̇) = 0.
         """
-        if "force" not in self._held:
-            self._held["force"] = self._make_force_solver()
-        solver = self._held["force"]
-        solver.solve()
-        copy_into(self.multiplier, solver.unknown.subfunctions[1])
+        self._force_solver.solve()
+        copy_into(self.multiplier, self._force_solver.unknown.subfunctions[1])
 
-    def _make_force_solver(self) -> HeldSNES:
+    @cached_property
+    def _force_solver(self) -> HeldSNES:
         space = self.space * self.constraint.space
         unknown, (w, test) = Function(space, name="force"), TestFunctions(space)
         force, multiplier = split(unknown)

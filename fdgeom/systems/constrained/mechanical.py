@@ -63,9 +63,9 @@ class MechanicalSystem(System):
                 f"{name} must be zero where bcs hold q: set it, or call system.project()"
             )
 
-    def synchronise(self, modified=None):
+    def _check_data(self) -> None:
         self._check_zero()
-        return super().synchronise(modified)
+        super()._check_data()
 
     def _nearest(self, pairing: Callable[[Expr, Expr], Form]) -> Callable[..., Form]:
         """The residual of the nearest q with g(q) = 0, for :meth:`_project`."""

@@ -20,6 +20,7 @@ from fdgeom.operations import ConvergenceTest, Map, Operation, parts, solve_oper
 from fdgeom.operations.dependent import read_in
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
+from fdgeom.systems.system import moving_inputs
 
 # Of linear equations: largest ratio of the residual after two updates to the first one; largest relative
 # error of the solution in the test of regularity.
@@ -92,7 +93,7 @@ class Accelerations:
     def coefficients(self) -> list[Function | Constant]:
         """The coefficients that the acceleration depends on, as :meth:`System.coefficients`."""
         held, equations = self._motion.held, self._for_acceleration
-        moved = {*self._motion.moving(), id(equations.unknown.function)}
+        moved = {*moving_inputs(self._motion), id(equations.unknown.function)}
         found = read_in(equations.residual, *(() if held is None else held.expressions()))
         return [c for c in found if id(c) not in moved]
 

@@ -11,16 +11,24 @@ from ufl.algorithms import extract_coefficients
 from ufl.classes import Expr, Form
 
 from fdgeom.clock import Time
-from fdgeom.data import Number
 from fdgeom.execution import Numerics, PointwiseUpdate, defaults, is_local, saddle_defaults
 from fdgeom.forms import simplify
 from fdgeom.operations import ConvergenceTest, parts
-from fdgeom.systems.system import System
+from fdgeom.systems.system import Output, System
 from fdgeom.validation import firedrake_function
 
 if TYPE_CHECKING:
     from fdgeom.systems.motion.condition import Condition
     from fdgeom.systems.motion.held import Held
+
+
+class MotionOutput(Output):
+    """What is drawn of a motion."""
+
+    def fields(self):
+        motion = self._system
+        found = dict(zip(motion.names, motion.configuration, strict=True))
+        return found | {"velocity": motion.v, "acceleration": motion.acceleration}
 
 
 class Motion(System):
@@ -68,7 +76,7 @@ class Motion(System):
     -----
     For authors: ``accelerated``, ``algorithmic``, ``balance``, ``bracket``, ``can``,
     ``configuration``, ``displace``, ``displacements``, ``group``, ``held``, ``inertia``, ``is_chain``,
-    ``joins_multiplier``, ``moved``, ``names``, ``rate``, ``solver_defaults``, ``space``.
+    ``moved``, ``names``, ``rate``, ``solver_defaults``, ``space``.
     """
 
     #: Capabilities that methods ask for: "jerk", an acceleration whose rate means something, as it
@@ -160,11 +168,8 @@ class Motion(System):
         return balance | self._constraint_forms() | values
 
     def all_forms(self) -> tuple[Form | Expr, ...]:
-        # Not from `equations`: those of a beam's motion are the beam's own.
-        state = self.configuration, self.v, self.acceleration, self.time
-        found = [self.balance(*state, TestFunction(self.space)), *self.energies().values()]
-        found += self._constraint_forms().values()
-        return (*found, *(() if self.held is None else self.held.expressions()))
+        # A motion of beams has equations of the beams' own.
+        return (*Motion.equations(self).values(), *self.energies().values())
 
     def functions(self) -> dict[str, Function]:
         found = dict(zip(self.names, self.configuration, strict=True))
@@ -175,9 +180,7 @@ class Motion(System):
         }
         return found | ({"multiplier": self.multiplier} if self.multiplier is not None else {})
 
-    def output_fields(self) -> dict[str, Expr]:
-        found = dict(zip(self.names, self.configuration, strict=True))
-        return found | {"velocity": self.v, "acceleration": self.acceleration}
+    output: cached_property[Output] = cached_property(MotionOutput)
 
     # --- what the steppers ask -------------------------------------------------------------------
     @property
@@ -194,25 +197,8 @@ class Motion(System):
             return "a given motion is made of Functions"
         return None
 
-    def set_time(self, t: float) -> None:
-        self._now.set(t)
-
-    @cached_property
-    def _now(self) -> Number:
-        return Number(self.time)
-
     #: Whether steps of a chain of nodes are compiled unless somebody says otherwise.
     is_chain = False
-
-    @property
-    def joins_multiplier(self) -> bool:
-        """Whether solves use one vector of increment and multiplier at each node: by default where all
-        unknowns are DG0, scalars or vectors, and none is given.
-        """
-        spaces = [self.space] if self.constraint is None else [self.space, self.constraint.space]
-        return self.held is None and all(
-            len(V) == 1 and len(V.value_shape) <= 1 and V.cell_node_map().arity == 1 for V in spaces
-        )
 
     def solver_defaults(self, first: Function, other: Function) -> dict[str, Any]:
         """Default solver of the equations of a step, as arguments of :class:`fdgeom.operations.Solve`.

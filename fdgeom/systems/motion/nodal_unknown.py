@@ -24,9 +24,21 @@ from fdgeom.operations import (
 from fdgeom.systems.motion.motion import Motion
 
 
+def _joins(motion: Motion) -> bool:
+    """Whether solves use one vector of increment and multiplier at each node."""
+    spaces = motion.space, motion.constraint.space
+    return motion.is_chain or (
+        motion.held is None
+        and all(
+            len(V) == 1 and len(V.value_shape) <= 1 and V.cell_node_map().arity == 1 for V in spaces
+        )
+    )
+
+
 class NodalUnknown:
-    """A vector of the motion's space and the multiplier of its conditions as one unknown, joined at
-    each node if :attr:`Motion.joins_multiplier`, else the parts of a mixed function.
+    """A vector of the motion's space and the multiplier of its conditions as one unknown: joined at
+    each node along chains of nodes, and where all unknowns are DG0, scalars or vectors, and none is
+    given; else the parts of a mixed function.
     """
 
     # Joined, equations of cells are recognised as local, and those along rods have a narrow band.
@@ -37,7 +49,7 @@ class NodalUnknown:
         condition, whole = motion.constraint, motion.space
         self._has_multiplier = condition is not None
         self._shapes = [whole.value_shape]
-        self.is_joined = condition is not None and motion.joins_multiplier
+        self.is_joined = condition is not None and _joins(motion)
         if self.is_joined:
             self._shapes.append(condition.space.value_shape)
             element = whole.ufl_element()

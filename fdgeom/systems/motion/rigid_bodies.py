@@ -1,7 +1,7 @@
 """Rigid bodies, one a cell: rotations, positions beside rotations, or motions of SE(3)."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -226,16 +226,15 @@ class RigidBodies(Motion):
         """
         if self.constraint is None:
             return
-        if "projection" not in self._held:
-            self._held["projection"] = self._make_projection()
-        increment, to_place, to_velocity = self._held["projection"]
+        increment, to_place, to_velocity = self._projection
         with Snapshot([*self.configuration, self.v]).kept():
             increment.assign(0.0)
             to_place.apply()
             self.displace(increment)
             to_velocity.apply()
 
-    def _make_projection(self) -> tuple[Function, Projection, Projection]:
+    @cached_property
+    def _projection(self) -> tuple[Function, Projection, Projection]:
         """M d = B(g)ᵀμ with Φ(g r(d)) = 0, then M(w - v) = B(g)ᵀμ with B(g)w = 0."""
         condition, increment = self.constraint, Function(self.space)
 
@@ -262,7 +261,7 @@ class RigidBodies(Motion):
         kinetic = 0.5 * ufl.dot(self.v, self._body_momentum(self.v)) * dx
         return named_energies(kinetic, self._potential)
 
-    def _momentum_forms(self) -> dict[str, tuple[Form, ...]]:
+    def momenta(self) -> dict[str, tuple[Form, ...]]:
         """Momenta in the space frame, over all bodies: linear, and angular about the origin."""
         momentum, turn = self._body_momentum(self.v), partial(quaternion.rotate, self.orientation)
         if self.position is None:

@@ -22,6 +22,7 @@ from ufl.classes import Expr, Form, Grad, Zero
 from fdgeom.forms import (
     MATRIX_COMPILER,
     check_arguments,
+    copy_into,
     is_zero,
     parts_of,
     random_function,
@@ -48,7 +49,7 @@ def check_gradient(system, given: Callable) -> Identity:
     """Raise ``ValueError`` if a callable fails the test of a gradient; otherwise return the test."""
     symbols = tuple(Function(part.function_space()) for part in system.parts)
     with reported_as("gradient: it gives no UFL expression of the state"):
-        found = parts_of(_at(given, symbols), system.shapes, "gradient")
+        found = parts_of(_at(given, symbols), system.forms.shapes, "gradient")
     check_arguments("gradient", found, system.state, *system.parts)
     test = is_gradient(system, given)
     if test.fails:
@@ -62,8 +63,8 @@ def check_gradient(system, given: Callable) -> Identity:
 
 def is_gradient(system, candidate: Callable, values: str = "either") -> Identity:
     """Whether a candidate is δh/δz."""
-    given = parts_of(_at(candidate, system.parts), system.shapes, "gradient")
-    w, slope = system.test, system.energy_derivative(system.test)
+    given = parts_of(_at(candidate, system.parts), system.forms.shapes, "gradient")
+    w, slope = system.test, system.forms.energy_derivative(system.test)
     own = system.pairing(w, given), system.bracket(w, given)
 
     def equation(put):
@@ -109,7 +110,8 @@ def riesz(
 def _density_derivative(system) -> Callable | None:
     """∂e/∂z of the energy density e, part by part, if the energy is of cell integrals only."""
     slopes = [None] * len(system.parts)
-    for integral in system.lagrangian_form().integrals():
+    form = substitute(system.forms.lagrangian, system.forms.at(None))
+    for integral in form.integrals():
         for k, part in enumerate(system.parts):
             slope = expand_derivatives(ufl.diff(integral.integrand(), part))
             if isinstance(slope, Zero):
@@ -119,7 +121,7 @@ def _density_derivative(system) -> Callable | None:
             slopes[k] = slope if slopes[k] is None else slopes[k] + slope
     found = tuple(
         (ufl.zero(*s) if s else ufl.as_ufl(0.0)) if slope is None else slope
-        for s, slope in zip(system.shapes, slopes, strict=True)
+        for s, slope in zip(system.forms.shapes, slopes, strict=True)
     )
 
     def gradient(state):
@@ -177,7 +179,7 @@ def _swapped(system, form: Callable[..., Form], sign: float, rng) -> Callable:
                     return np.nan
                 if sign < 0 and not x.dot(z) > 0:
                     # Positive densities in a metric are not positive at every state that is tried.
-                    return np.nan if system.pairing_varies else np.inf
+                    return np.nan if system.forms.pairing_varies else np.inf
                 return (x + sign * y).norm() / size if size else 0.0
 
         return defect
@@ -196,7 +198,8 @@ def warn_of_casimirs(system) -> None:
     if any(p.function_space().ufl_element().embedded_superdegree != 0 for p in system.parts):
         return
     w, u = system.test, system.trial
-    for name, slope in system.casimir_derivatives().items():
+    for name, casimir in system.forms.casimirs.items():
+        slope = substitute(derivative(casimir, system.state, w), system.forms.at(None))
         forms = system.bracket(w, u), system.pairing(w, u), slope
         kinds = {part.integral_type() for form in forms for part in form.integrals()}
         if kinds != {"cell"} or any(has_exact_type(form, Grad) for form in forms):
@@ -248,16 +251,18 @@ def jacobi_defect(system, samples: int, seed: int) -> float:
     """Relative size of the cyclic sum {{f, g}, k} for random linear functionals f, g, k."""
     if samples < 1:
         raise ValueError(f"samples must be at least 1, not {samples}")
-    system.gather_state()
+    for own, part in zip(system.state.subfunctions, system.parts, strict=True):
+        if own.dat is not part.dat:
+            copy_into(own, part)
     rng = np.random.default_rng(seed)
     a, b, c, inner = (Function(system.space) for _ in range(4))
     w, u = system.test, system.trial
     # {f, g} has the differential d/dz {f, g}(z)[w]; `inner` becomes its variational derivative.
-    _, at_state, metric_at_state = system.forms
+    at_state, metric_at_state = system.forms.bracket, system.forms.pairing
     nested = substitute(derivative(substitute(at_state, {w: a, u: b}), system.state, w), {})
     outer = substitute(at_state, {w: inner, u: c})
     solvers = []
-    if system.pairing_varies:
+    if system.forms.pairing_varies:
         # The differentials of f and g stay, so a = δf/δz moves by ⟨da, ·⟩ = -d⟨a, ·⟩[w]: in {f, g}
         # that is -d⟨a, b̂⟩[w] with ⟨·, b̂⟩ = {·, b}, and the like for b.
         flows = [Function(system.space) for _ in range(2)]
@@ -288,7 +293,7 @@ def pairing_is_apart(system, k: int) -> Identity | None:
     """The identity by which the pairing does not couple part ``k`` with others, or None."""
 
     def between(a: Expr, b: Expr) -> Form:
-        pairs = (parts_of(x, system.shapes) for x in (a, b))
+        pairs = (parts_of(x, system.forms.shapes) for x in (a, b))
         mine, others = (
             [p if (j == k) is own else ufl.zero(*p.ufl_shape) for j, p in enumerate(parts)]
             for parts, own in zip(pairs, (True, False), strict=True)

@@ -1,5 +1,7 @@
 """Canonical Hamiltonian systems."""
 
+from functools import cached_property
+
 from firedrake import Function, derivative, dx, inner, split
 from ufl.classes import Form, Measure
 
@@ -70,21 +72,19 @@ class HamiltonianSystem(PoissonSystem):
         at : pair of expressions, optional
             z = (q, p); the present state if not given.
         """
-        w_q, w_p = parts_of(test, self.shapes, "test")
-        return self.energy_derivative((-w_p, w_q), at)
+        w_q, w_p = parts_of(test, self.forms.shapes, "test")
+        return self.forms.energy_derivative((-w_p, w_q), at)
 
     def energies(self) -> dict[str, Form]:
         """The energy, its terms with p (kinetic) and its terms without p (potential)."""
         return named_energies(*sorted_by(self.energy_form(), self.p))
 
-    @property
+    @cached_property
     def is_separable(self) -> bool:
         """Whether h(q, p) = T(p) + V(q): δ²h/δqδp of the form vanishes term by term."""
-        if "separable" not in self._held:
-            one, other = Function(self.q.function_space()), Function(self.q.function_space())
-            slope = derivative(self.energy_form(), self.q, one)
-            self._held["separable"] = is_zero(simplify(derivative(slope, self.p, other)))
-        return self._held["separable"]
+        one, other = Function(self.q.function_space()), Function(self.q.function_space())
+        slope = derivative(self.energy_form(), self.q, one)
+        return is_zero(simplify(derivative(slope, self.p, other)))
 
     def with_energy(self, energy: Form) -> "HamiltonianSystem":
         """The system with the same q, p and pairing and another energy."""

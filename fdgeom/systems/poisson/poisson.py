@@ -1,27 +1,16 @@
 """Poisson systems: a state, an energy, a bracket and a pairing, all UFL."""
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-import ufl
-from firedrake import (
-    Function,
-    MixedFunctionSpace,
-    TestFunction,
-    TestFunctions,
-    TrialFunction,
-    derivative,
-    split,
-)
+from firedrake import Function, TestFunction, TrialFunction, derivative, split
 from ufl.algorithms import expand_derivatives, replace
 from ufl.classes import Expr, Form
 
 from fdgeom.forms import (
     check_depends,
     checked_form,
-    copy_into,
     depends_on,
     flatten,
     form_of,
@@ -31,7 +20,6 @@ from fdgeom.forms import (
     with_fixed_quadrature,
 )
 from fdgeom.messages import format_value, is_function
-from fdgeom.operations import EssentialValues, parts
 from fdgeom.systems.poisson.checks import (
     antisymmetry_defect,
     check_gradient,
@@ -40,8 +28,8 @@ from fdgeom.systems.poisson.checks import (
     pointwise_gradient,
     warn_of_casimirs,
 )
-from fdgeom.systems.system import System
-from fdgeom.taping import not_taped
+from fdgeom.systems.poisson.stage import Substeps
+from fdgeom.systems.system import Consistency, System
 from fdgeom.validation import firedrake_function, instance
 
 _EXAMPLES = {"bracket": "(a[0]*b[1] - a[1]*b[0])", "pairing": "inner(a, b)"}
@@ -51,28 +39,111 @@ _NO_GRADIENT = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Stage:
-    """The unknown of a substep, with the state and the gradient there as expressions of it."""
+class PoissonForms:
+    """Energy, bracket and pairing of a Poisson system, in terms of its state and arguments."""
 
-    unknown: Function
-    active: tuple[int, ...]
-    #: The parts of the state and of δh/δz there.
-    state: tuple[Expr, ...]
-    gradient: tuple[Expr, ...]
-    #: Zero for the parts that are frozen.
-    test: tuple[Expr, ...]
-    #: For ⟨b, w⟩ = dh(z)[w] where b is an unknown too.
-    gradient_test: tuple[Expr, ...] | None = None
-    essential: tuple[EssentialValues, ...] = ()
-    auxiliary: tuple[Expr, ...] = ()
-    #: Equations of the auxiliary functions and their multipliers.
-    conditions: Form = dataclasses.field(default_factory=lambda: Form([]))
+    #: The Casimirs by name.
+    casimirs: dict[str, Form]
 
-    def reaching(self, reach: float) -> "Stage":
-        """The stage with its given values, of a rule with new = old + reach (stage - old)."""
-        given = tuple(e.at_share(1 / reach) for e in self.essential)
-        return dataclasses.replace(self, essential=given)
+    # `known`: they are right beyond doubt, and `energy` is a function that gives it.
+    def __init__(
+        self, system: "PoissonSystem", energy, bracket: Callable, pairing: Callable, *, known: bool
+    ) -> None:
+        self._system, self._given, self._known = system, (energy, bracket, pairing), known
+
+    @cached_property
+    def energy(self) -> Form:
+        """h."""
+        given, mesh = self._given[0], self._system.mesh
+        given = given() if self._known else checked_form("energy", given, mesh=mesh)
+        return with_fixed_quadrature(self.in_state(given), self._system.state)
+
+    @cached_property
+    def bracket(self) -> Form:
+        """{·, ·} of the test and the trial function."""
+        return self._bilinear("bracket", self._given[1])
+
+    @cached_property
+    def pairing(self) -> Form:
+        """⟨·, ·⟩ of the test and the trial function."""
+        return self._bilinear("pairing", self._given[2])
+
+    def _bilinear(self, name: str, form: Callable) -> Form:
+        symbols = self._system.test, self._system.trial
+        if self._known:
+            return self.in_state(form(*symbols))
+        example, mesh = f"lambda a, b: {_EXAMPLES[name]}*dx", self._system.mesh
+        return self.in_state(form_of(name, form, symbols, "(a, b)", example, "a and in b", mesh))
+
+    def stated(self) -> dict[str, Form]:
+        """Energy, bracket and pairing by name."""
+        return {"energy": self.energy, "bracket": self.bracket, "pairing": self.pairing}
+
+    def in_state(self, form: Form) -> Form:
+        """A form in terms of ``split(state)``, also if it was given with the subfunctions."""
+        own, state = self._system.parts, self._system.state
+        return substitute(form, {} if len(own) == 1 else dict(zip(own, split(state), strict=True)))
+
+    # --- at the present state, or another one ----------------------------------------------------
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Value shapes of the parts of the state."""
+        return tuple(p.ufl_shape for p in self._system.parts)
+
+    def whole(self, parts: Sequence[Expr]) -> Expr:
+        """The parts as one value of the state's space."""
+        return flatten(parts) if len(self._system.parts) > 1 else parts[0]
+
+    def at(self, state) -> dict[Expr, Expr]:
+        """Substitutes for the state: all parts of another one, or those of the present one if None."""
+        own = self._system.parts if state is None else parts_of(state, self.shapes, "at")
+        return {self._system.state: self.whole(own)}
+
+    def of(self, form: Form, a, b, at) -> Form:
+        """A bilinear form of two elements, at a state."""
+        a, b = (self.whole(parts_of(x, self.shapes, n)) for x, n in ((a, "a"), (b, "b")))
+        return substitute(form, {self._system.test: a, self._system.trial: b, **self.at(at)})
+
+    @property
+    def lagrangian(self) -> Form:
+        """h, and with auxiliary functions h + F(ψ, z; λ)."""
+        auxiliary = self._system.auxiliary
+        return self.energy if auxiliary is None else auxiliary.lagrangian
+
+    def energy_derivative(self, direction, at=None, auxiliary: Sequence[Expr] = ()) -> Form:
+        """The form dh(z)[w] for a direction w (a test function, a function or a tuple of parts),
+        with auxiliary functions ∂_z L at their values and multipliers ``auxiliary``.
+        """
+        system, w = self._system, parts_of(direction, self.shapes, "direction")
+        form = substitute(derivative(self.lagrangian, system.state, system.test), {})
+        more = {} if system.auxiliary is None else system.auxiliary.at(auxiliary)
+        return substitute(form, {system.test: self.whole(w), **self.at(at), **more})
+
+    @property
+    def pairing_varies(self) -> bool:
+        """Whether the pairing depends on the state."""
+        return depends_on(self.pairing, self._system.state)
+
+    @cached_property
+    def energy_degree(self) -> int | None:
+        """Degree of the energy as a polynomial of the state; None if there is none up to 8."""
+        auxiliary = self._system.auxiliary
+        if auxiliary is not None and not auxiliary.is_affine:
+            return None
+        more = () if auxiliary is None else auxiliary.functions
+        return polynomial_degree(self.energy, self._system.state, *more)
+
+    @cached_property
+    def density_gradient(self) -> Callable | None:
+        """δh/δz as the derivative of the energy's density, point by point; None if it is not that."""
+        return pointwise_gradient(self._system)
+
+
+class PoissonConsistency(Consistency):
+    """Keeps auxiliary functions consistent with the state."""
+
+    def agree(self) -> None:
+        self._system._update_auxiliary()
 
 
 class PoissonSystem(System):
@@ -125,12 +196,8 @@ class PoissonSystem(System):
 
     Notes
     -----
-    For authors: ``auxiliary``, ``bracket``, ``casimir_derivatives``, ``check_state``,
-    ``companions``, ``energy_degree``, ``energy_derivative``, ``energy_form``, ``forcing``,
-    ``forms``, ``frozen_gradient``, ``gather_state``, ``gradient``, ``has_pointwise_density``,
-    ``lagrangian_form``, ``names``, ``pairing``, ``pairing_varies``, ``parts``, ``shapes``,
-    ``space``, ``stage``, ``start_values``, ``test``, ``trial``, ``update_auxiliary``,
-    ``whole``, ``with_energy``.
+    For authors: ``auxiliary``, ``bracket``, ``energy_form``, ``forms``, ``gradient``, ``names``,
+    ``pairing``, ``parts``, ``space``, ``substeps``, ``test``, ``trial``, ``with_energy``.
 
     Examples
     --------
@@ -175,143 +242,60 @@ class PoissonSystem(System):
         own = tuple(state.subfunctions) if len(self.space) > 1 else (state,)
         self.parts = own if parts is None else _check_parts(parts, own)
         self.names = _check_names(names, len(self.parts))
-        #: The arguments of :attr:`forms`.
+        #: The arguments of its forms.
         self.test, self.trial = TestFunction(self.space), TrialFunction(self.space)
-        self._given = energy, bracket, pairing
+        self.forms = PoissonForms(self, energy, bracket, pairing, known=self._forms_are_known)
         if not self._forms_are_known:
-            _ = self.forms  # what is wrong with them is said now
+            self.forms.stated()  # what is wrong with them is said now
         casimirs = _mapping("casimirs", "{name: functional}", casimirs)
         auxiliary = _mapping("auxiliary", "{psi: form}", auxiliary)
-        self._casimirs = {
-            name: self._in_terms_of_state(checked_form(f"casimirs[{name!r}]", form, mesh=self.mesh))
+        self.forms.casimirs = {
+            name: self.forms.in_state(checked_form(f"casimirs[{name!r}]", form, mesh=self.mesh))
             for name, form in casimirs.items()
         }
-        self.check_state()
+        self._check_state()
         #: Functions that follow from the state, if there are any.
         self.auxiliary: Any = None
         if auxiliary:
             self.auxiliary = self._make_auxiliary(auxiliary)
-            self.auxiliary.prepare(lambda form: substitute(form, self._state_map(None)))
+            self.auxiliary.prepare(lambda form: substitute(form, self.forms.at(None)))
             self.auxiliary.check()
         if not self._forms_are_known:
             followed = () if self.auxiliary is None else self.auxiliary.functions
-            check_depends("energy", self._energy, self.state, *followed)
+            check_depends("energy", self.forms.energy, self.state, *followed)
         self._given_gradient = gradient
         if gradient is not None:
             self._demands[_NO_GRADIENT] = check_gradient(self, gradient)
 
     # --- forms ---------------------------------------------------------------------------------
-    @property
-    def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Value shapes of the parts of the state."""
-        return tuple(p.ufl_shape for p in self.parts)
-
-    def _in_terms_of_state(self, form: Form) -> Form:
-        """A form in terms of ``split(state)``, also if it was given with the subfunctions."""
-        if len(self.parts) == 1:
-            return substitute(form, {})
-        return substitute(form, dict(zip(self.parts, split(self.state), strict=True)))
-
-    @cached_property
-    def _energy(self) -> Form:
-        given, _, _ = self._given
-        known = self._forms_are_known
-        given = given() if known else checked_form("energy", given, mesh=self.mesh)
-        return with_fixed_quadrature(self._in_terms_of_state(given), self.state)
-
-    @cached_property
-    def _bracket(self) -> Form:
-        return self._bilinear("bracket", self._given[1])
-
-    @cached_property
-    def _pairing(self) -> Form:
-        return self._bilinear("pairing", self._given[2])
-
-    def _bilinear(self, name: str, form: Callable) -> Form:
-        if self._forms_are_known:
-            return self._in_terms_of_state(form(self.test, self.trial))
-        example, symbols = f"lambda a, b: {_EXAMPLES[name]}*dx", (self.test, self.trial)
-        result = form_of(name, form, symbols, "(a, b)", example, "a and in b", self.mesh)
-        return self._in_terms_of_state(result)
-
     def _make_auxiliary(self, equations: Mapping):
         # Inside of the method: most systems have none.
         from fdgeom.systems.poisson.auxiliary import Auxiliary
 
-        made = Auxiliary(equations, self._energy, self.state, self._in_terms_of_state)
+        made = Auxiliary(equations, self.forms.energy, self.state, self.forms.in_state)
         for function in made.functions:
             if function in (self.state, *self.parts) or function.name() in self.names:
                 raise ValueError(
                     f"auxiliary: {function.name()} is a part of the state, or named so"
                 )
-            for name, form in (("bracket", self._bracket), ("pairing", self._pairing)):
-                if function in form.coefficients():
+            for name in ("bracket", "pairing"):
+                if function in self.forms.stated()[name].coefficients():
                     raise ValueError(f"{name} must not hold the auxiliary {function.name()}")
         return made
-
-    def _state_map(self, at) -> dict[Expr, Expr]:
-        """Substitutes for the state: ``at`` (all parts), by default the subfunctions themselves."""
-        parts = self.parts if at is None else parts_of(at, self.shapes, "at")
-        return {self.state: self.whole(parts)}
-
-    def whole(self, parts: Sequence[Expr]) -> Expr:
-        """The parts as one value of the state's space."""
-        return flatten(parts) if len(self.parts) > 1 else parts[0]
-
-    @property
-    def forms(self) -> tuple[Form, Form, Form]:
-        """Energy, bracket and pairing in ``state``."""
-        return self._energy, self._bracket, self._pairing
 
     def pairing(self, a, b, at=None) -> Form:
         """The form ⟨a, b⟩ of functions of the state's space or tuples of parts, at the present
         state unless ``at`` gives another one.
         """
-        return self._of(self._pairing, a, b, at)
-
-    def _of(self, form: Form, a, b, at) -> Form:
-        """A bilinear form of two elements, at a state."""
-        a, b = (parts_of(x, self.shapes, n) for x, n in ((a, "a"), (b, "b")))
-        return substitute(
-            form, {self.test: self.whole(a), self.trial: self.whole(b), **self._state_map(at)}
-        )
-
-    @property
-    def pairing_varies(self) -> bool:
-        """Whether the pairing depends on the state."""
-        return depends_on(self._pairing, self.state)
+        return self.forms.of(self.forms.pairing, a, b, at)
 
     def bracket(self, a, b, at=None) -> Form:
         """The form {f, h}(z) for δf/δz = a, δh/δz = b, by default at the present state."""
-        return self._of(self._bracket, a, b, at)
+        return self.forms.of(self.forms.bracket, a, b, at)
 
     def energy_form(self, at=None) -> Form:
         """The Hamiltonian as a functional, at the present state or another one."""
-        return substitute(self._energy, self._state_map(at))
-
-    def casimir_derivatives(self) -> dict[str, Form]:
-        """The forms dC(z)[w] of its Casimirs C, at the present state."""
-        return {
-            name: substitute(derivative(form, self.state, self.test), self._state_map(None))
-            for name, form in self._casimirs.items()
-        }
-
-    def lagrangian_form(self) -> Form:
-        """h, and with auxiliary functions h + F(ψ, z; λ), at the present state."""
-        return substitute(self._lagrangian, self._state_map(None))
-
-    @property
-    def _lagrangian(self) -> Form:
-        return self._energy if self.auxiliary is None else self.auxiliary.lagrangian
-
-    def energy_derivative(self, direction, at=None, auxiliary: Sequence[Expr] = ()) -> Form:
-        """The form dh(z)[w] for a direction w (a test function, a function or a tuple of parts),
-        with auxiliary functions ∂_z L at their values and multipliers ``auxiliary``.
-        """
-        w = parts_of(direction, self.shapes, "direction")
-        form = substitute(derivative(self._lagrangian, self.state, self.test), {})
-        more = {} if self.auxiliary is None else self.auxiliary.at(auxiliary)
-        return substitute(form, {self.test: self.whole(w), **self._state_map(at), **more})
+        return substitute(self.forms.energy, self.forms.at(at))
 
     def with_energy(self, energy: Form) -> "PoissonSystem":
         """The system with the same state, bracket and pairing and another energy."""
@@ -325,18 +309,6 @@ class PoissonSystem(System):
             names=self.names,
             parts=self.parts,
         )
-
-    @property
-    def energy_degree(self) -> int | None:
-        """Degree of the energy as a polynomial of the state; None if there is none up to 8."""
-        if "degree" not in self._held:
-            more, affine = (), True
-            if self.auxiliary is not None:
-                more, affine = self.auxiliary.functions, self.auxiliary.is_affine
-            self._held["degree"] = (
-                polynomial_degree(self._energy, self.state, *more) if affine else None
-            )
-        return self._held["degree"]
 
     def antisymmetry_defect(self) -> float:
         """Relative size of {·, b} + {b, ·} for random fields b, at the state: round-off if correct."""
@@ -362,83 +334,51 @@ class PoissonSystem(System):
 
     def equations(self) -> dict[str, Form | Expr]:
         given = () if self.auxiliary is None else self.auxiliary.boundary_values()
-        stated = dict(zip(("energy", "bracket", "pairing"), self.forms, strict=True))
         values = {f"boundary value {k}": value for k, value in enumerate(given)}
         elliptic = {} if self.auxiliary is None else self.auxiliary.equations
-        return stated | elliptic | values
+        return self.forms.stated() | elliptic | values
 
     def all_forms(self) -> tuple[Form | Expr, ...]:
         return tuple(self.equations().values())
 
     def energies(self) -> dict[str, Form]:
         """The Hamiltonian, ``"energy"``, and its parts if the system knows them."""
-        self.update_auxiliary()
+        self._update_auxiliary()
         return {"energy": self.energy_form()}
 
     def casimirs(self) -> dict[str, Form]:
-        return {k: substitute(f, self._state_map(None)) for k, f in self._casimirs.items()}
+        return {k: substitute(f, self.forms.at(None)) for k, f in self.forms.casimirs.items()}
 
     def underivable(self):
         return None if self.auxiliary is None else "auxiliary functions follow its state"
 
     # --- the state -------------------------------------------------------------------------------
-    def check_state(self) -> None:
+    def _check_state(self) -> None:
         """Raise ``ValueError`` if a part of the state is not finite."""
         self._check_finite(dict(zip(self.names, self.parts, strict=True)))
 
-    @not_taped
-    def gather_state(self) -> None:
-        """Copy the parts into ``state``, if they are other Functions."""
-        for own, part in zip(self.state.subfunctions, self.parts, strict=True):
-            if own.dat is not part.dat:
-                copy_into(own, part)
-
-    def update_auxiliary(self) -> None:
+    def _update_auxiliary(self) -> None:
         """Solve for the auxiliary functions of the present state, if there are any."""
         if self.auxiliary is not None:
             self.auxiliary.update()
 
     def energy(self) -> float:
-        self.update_auxiliary()
+        self._update_auxiliary()
         return super().energy()
 
     # --- what the steppers ask -------------------------------------------------------------------
     def check_start(self) -> None:
-        self.check_state()
-        self.update_auxiliary()
+        self._check_state()
+        self._update_auxiliary()
         if not self._structure_is_known:
             self._demands |= demands(self)
             warn_of_casimirs(self)
             self._structure_is_known = True
-        self.prepare()
+        self.consistency.prepare()
 
-    def agree(self) -> None:
-        self.update_auxiliary()
+    consistency: cached_property[Consistency] = cached_property(PoissonConsistency)
 
-    def _chart(self, k: int, unknown: Expr) -> tuple[Expr, Expr | None]:
-        """Part ``k`` of the state, and of δh/δz if it follows directly, in terms of the unknown."""
-        return unknown, None
-
-    def frozen_gradient(self, k: int) -> Expr | None:
-        """Part ``k`` of δh/δz at the present state, if the system has it as a field."""
-        return None
-
-    def _essential_values(self, active: Sequence[int]) -> tuple:
-        """Degrees of freedom of a stage that boundary conditions fix (none in general)."""
-        return ()
-
-    def forcing(self, test: Sequence[Expr], gradient: Sequence[Expr], dt: Expr) -> Form:
-        """Work of forces that the energy does not contain, linear in the tests (none in general).
-
-        ``gradient`` is δh/δz in the middle of a step ``dt``.
-        """
-        return Form([])
-
-    def companions(
-        self, active: Sequence[int], new: dict[int, Expr], *, dt: Expr
-    ) -> dict[Function, Expr]:
-        """Further assignments of a substep, by nodal expressions in old fields and ``new`` parts."""
-        return {}
+    substeps = cached_property(Substeps)
 
     def gradient(
         self, state: Sequence[Expr], auxiliary: Sequence[Expr] = ()
@@ -447,77 +387,15 @@ class PoissonSystem(System):
 
         With auxiliary functions also of their values and multipliers ``auxiliary``.
         """
-        found = self._given_gradient or self._density_gradient
+        found = self._given_gradient or self.forms.density_gradient
         if found is None:
             return None
         given = found(tuple(state) if len(self.parts) > 1 else state[0])
-        given = parts_of(given, self.shapes, "gradient")
+        given = parts_of(given, self.forms.shapes, "gradient")
         if auxiliary:
             more = self.auxiliary.at(auxiliary)
             given = tuple(replace(expand_derivatives(part), more) for part in given)
         return given
-
-    @cached_property
-    def _density_gradient(self) -> Callable | None:
-        return pointwise_gradient(self)
-
-    @property
-    def has_pointwise_density(self) -> bool:
-        """Whether δh/δz is the derivative of the energy's density, point by point."""
-        return self._density_gradient is not None
-
-    def stage(self, active: Sequence[int], pointwise: bool = True) -> Stage:
-        """The unknown of a substep that moves the parts ``active`` and freezes the others.
-
-        If δh/δz is not pointwise, or not to be used so, it is an unknown too.
-        """
-        active = tuple(active)
-        spaces = [self.parts[k].function_space() for k in active]
-        pointwise = pointwise and self.gradient(self.parts) is not None
-        if not pointwise:
-            spaces += [p.function_space() for p in self.parts]
-        own = len(spaces)
-        if self.auxiliary is not None:
-            spaces += self.auxiliary.spaces
-        mixed = len(spaces) > 1
-        space = MixedFunctionSpace(spaces) if mixed else spaces[0]
-        unknown = Function(space, name="stage")
-        fields = split(unknown) if mixed else (unknown,)
-        tests = TestFunctions(space) if mixed else (TestFunction(space),)
-
-        state = list(self.parts)
-        slope: list[Any] = [self.frozen_gradient(k) for k in range(len(self.parts))]
-        test = [ufl.zero(*s) if s else ufl.as_ufl(0) for s in self.shapes]
-        for k, field, w in zip(active, fields, tests, strict=False):
-            state[k], slope[k] = self._chart(k, field)
-            test[k] = w
-        auxiliary, conditions = tuple(fields[own:]), Form([])
-        essential = self._essential_values(active)
-        if auxiliary:
-            conditions = self.auxiliary.conditions(auxiliary, tests[own:])
-            conditions = substitute(conditions, self._state_map(tuple(state)))
-            essential += self.auxiliary.essential(own)
-        if not pointwise:
-            slope = list(fields[len(active) : own])
-        elif any(b is None for b in slope):
-            known: Any = self.gradient(state, auxiliary)
-            slope = [g if b is None else b for b, g in zip(slope, known, strict=True)]
-        return Stage(
-            unknown=unknown,
-            active=active,
-            state=tuple(state),
-            gradient=tuple(slope),
-            test=tuple(test),
-            gradient_test=None if pointwise else tuple(tests[len(active) : own]),
-            essential=essential,
-            auxiliary=auxiliary,
-            conditions=conditions,
-        )
-
-    def start_values(self, stage: Stage) -> dict[Function, Function]:
-        """A first guess of a stage's unknown: for each of its parts the function to copy."""
-        own = parts(stage.unknown)
-        return {piece: self.parts[k] for k, piece in zip(stage.active, own, strict=False)}
 
 
 def _mapping(name: str, kind: str, value) -> Mapping:

@@ -165,10 +165,10 @@ REFUSALS = [
         ),
     ),
     (
-        "output_coordinates",
+        "output.coordinates",
         lambda: small.stepper().run(steps=1, output=fg.Snapshots()),
         TypeError,
-        "Snapshots needs a system with output_coordinates(), and PoissonSystem has none",
+        "Snapshots needs a system with output.coordinates, and PoissonSystem has none",
     ),
     (
         "csv",
