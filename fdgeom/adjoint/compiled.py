@@ -1,12 +1,10 @@
 """Compiled reverse sweeps through steps of a stepper."""
 
 from collections.abc import Sequence, Set
-from typing import Self
 
 from firedrake import Form, Function, FunctionSpace
 
 from fdgeom.adjoint.lists import Derivatives, Places
-from fdgeom.adjoint.values import Kept
 from fdgeom.data import key
 from fdgeom.errors import CannotCompile
 from fdgeom.execution import Executor
@@ -71,14 +69,11 @@ class CompiledSweep:
             # The cotangents of tangents are the cotangents, and those of values are the rates.
             self._cotangents.insert(0, Places(both, [dots[f] for f in both], bars))
 
-    def begin(self, steps: int, memory: int, moving: Sequence[Function] = ()) -> Self:
-        """Make a store for the next steps, of so many bytes or more if needed, and save ``moving``."""
+    def begin(self, steps: int, memory: int) -> None:
+        """Make a store for the next steps, of so many bytes or more if needed."""
         if self._sums is not None:
             self._sums.assign(0.0)
         self.trajectory.begin(steps, memory)
-        #: The values of ``moving`` before the steps.
-        self.before = Kept(moving)
-        return self
 
     def recording(self):
         """The context in which the steps must run."""

@@ -329,11 +329,11 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
     def frozen_gradient(self, k: int):
         return self.stress(self.strain) if k == 0 else self.velocity
 
-    def _essential_values(self, active):
+    def _prescribed(self, active, share):
         if 1 not in active:
             return ()
         part = tuple(active).index(1)
-        return tuple(e for end in self.ends for e in end.essential_values(part))
+        return tuple(p for end in self.ends for p in end.prescribed(part, share))
 
     def forcing(self, test, gradient, dt):
         """Work of the loads on a test of the momentum (body frame), over a step g⁰ → g⁰ cay(Δt ζ)."""

@@ -122,6 +122,8 @@ class StaticEquilibrium(OffTape, NotCopied):
         self._checked = False
         self._iterations = Iterations(self._problem, given, prefix, compiled)
         self._path = EquilibriumPath(self._problem, self._iterations)
+        #: The configuration before a call.
+        self._start = self._problem.snapshot()
 
     def _check_held(self) -> None:
         if sum(len(hold.components) for hold in self._motion.holds) >= 3:
@@ -148,12 +150,12 @@ class StaticEquilibrium(OffTape, NotCopied):
     @property
     def why_not_compiled(self) -> str | None:
         """The reason why they go through PETSc SNES, in a sentence; None if they are compiled."""
-        return self._iterations.why_not
+        return self._iterations.code.why_not
 
     @property
     def fallbacks(self) -> dict[str, int]:
         """Number of solves through PETSc SNES after a failure of compiled code, by reason."""
-        return dict(self._iterations.fallbacks)
+        return dict(self._iterations.code.fallbacks)
 
     # --- solving -------------------------------------------------------------------------------------
     def solve(
@@ -226,7 +228,7 @@ class StaticEquilibrium(OffTape, NotCopied):
     def _load_step(self, load: float, time: float, halvings: int) -> None:
         start, begin = self.load, self._time.value
         if halvings not in self._before:
-            self._before[halvings] = Snapshot(self._problem.functions)
+            self._before[halvings] = self._problem.snapshot()
         before = self._before[halvings]
         before.take()
         turned = self._problem.turned()
@@ -245,8 +247,6 @@ class StaticEquilibrium(OffTape, NotCopied):
                 raise
         # Not in the handler: a traceback would list the failures of all halves.
         before.restore()
-        self._problem.load = start
-        self._motion.set_time(begin)
         self._load_step((start + load) / 2, (begin + time) / 2, halvings - 1)
         self._load_step(load, time, halvings - 1)
 
@@ -383,18 +383,16 @@ class StaticEquilibrium(OffTape, NotCopied):
 
     @STATICS
     def _run_step(self, step: Callable[[int], None], k: int) -> None:
-        load, time, path = self.load, self._time.value, self._path
+        load, path = self.load, self._path
         self._motion.read_poses()
         direction, points = path.direction, list(path.points)
-        self._problem.snapshot.take()
+        self._start.take()
         try:
             self._check_start()
             step(k)
         except BaseException as failure:  # Ctrl-C too
             with shielded():
-                self._problem.snapshot.restore()
-                self._problem.load = load
-                self._motion.set_time(time)
+                self._start.restore()
                 path.direction, path.points = direction, points
             if not isinstance(failure, SolveFailed):
                 raise

@@ -21,7 +21,7 @@ from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.data import Number
 from fdgeom.execution import MatrixAssembly, VectorAssembly
 from fdgeom.forms import simplify
-from fdgeom.operations.dependent import Sources, private, read_in
+from fdgeom.operations.dependent import Sources, private
 from fdgeom.statics.linear_algebra import Conditions, gathered, is_symmetric, scattered, to_scipy
 
 _EPS = np.finfo(float).eps
@@ -82,17 +82,6 @@ class PencilForms:
         pose = self._motion.configuration
         return _matrix(self._rod.load_stiffness(pose, self._trial, self._test, self._factor))
 
-    @cached_property
-    def read(self) -> tuple[Function | Constant, ...]:
-        """The coefficients of stiffness and inertia that a user may change."""
-        rod, motion, test = self._rod, self._motion, self._test
-        pose = motion.configuration
-        forms = [rod.internal_work(pose, test), rod.external_work(pose, test)]
-        forms.append(motion.inertia(test, self._trial))
-        if motion.joints is not None:
-            forms.append(motion.joints.spring_work(pose, ufl.zero(6), test))
-        return read_in(*(form for form in forms if not form.empty()))
-
     # --- values --------------------------------------------------------------------------------------
     def set_strain(self, values: np.ndarray) -> None:
         """Set the strains in the owned cells, and their stress."""
@@ -121,8 +110,8 @@ def forms_of(motion: RodMotion) -> PencilForms:
 
 
 def data_of(motion: RodMotion) -> Sources:
-    """The configuration and the coefficients of stiffness and inertia, to detect changes."""
-    found = Sources(*motion.configuration, *forms_of(motion).read)
+    """The configuration, the time and the coefficients, to detect changes."""
+    found = Sources(*motion.configuration, *motion.clocks, *motion.coefficients())
     found.take()
     return found
 

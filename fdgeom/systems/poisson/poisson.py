@@ -31,7 +31,7 @@ from fdgeom.forms import (
     with_fixed_quadrature,
 )
 from fdgeom.messages import format_value, is_function
-from fdgeom.operations import EssentialValues, parts
+from fdgeom.operations import Prescribed, parts
 from fdgeom.systems.poisson.checks import (
     antisymmetry_defect,
     check_gradient,
@@ -64,15 +64,10 @@ class Stage:
     test: tuple[Expr, ...]
     #: For ⟨b, w⟩ = dh(z)[w] where b is an unknown too.
     gradient_test: tuple[Expr, ...] | None = None
-    essential: tuple[EssentialValues, ...] = ()
+    prescribed: tuple[Prescribed, ...] = ()
     auxiliary: tuple[Expr, ...] = ()
     #: Equations of the auxiliary functions and their multipliers.
     conditions: Form = dataclasses.field(default_factory=lambda: Form([]))
-
-    def reaching(self, reach: float) -> "Stage":
-        """The stage with its given values, of a rule with new = old + reach (stage - old)."""
-        given = tuple(e.at_share(1 / reach) for e in self.essential)
-        return dataclasses.replace(self, essential=given)
 
 
 class PoissonSystem(System):
@@ -423,8 +418,10 @@ class PoissonSystem(System):
         """Part ``k`` of δh/δz at the present state, if the system has it as a field."""
         return None
 
-    def _essential_values(self, active: Sequence[int]) -> tuple:
-        """Degrees of freedom of a stage that boundary conditions fix (none in general)."""
+    def _prescribed(self, active: Sequence[int], share: float) -> tuple[Prescribed, ...]:
+        """Degrees of freedom of a stage that boundary conditions fix (none in general); the stage is
+        at this share of the way from old to new values.
+        """
         return ()
 
     def forcing(self, test: Sequence[Expr], gradient: Sequence[Expr], dt: Expr) -> Form:
@@ -466,10 +463,11 @@ class PoissonSystem(System):
         """Whether δh/δz is the derivative of the energy's density, point by point."""
         return self._density_gradient is not None
 
-    def stage(self, active: Sequence[int], pointwise: bool = True) -> Stage:
+    def stage(self, active: Sequence[int], pointwise: bool = True, *, reach: float = 1.0) -> Stage:
         """The unknown of a substep that moves the parts ``active`` and freezes the others.
 
-        If δh/δz is not pointwise, or not to be used so, it is an unknown too.
+        If δh/δz is not pointwise, or not to be used so, it is an unknown too. ``reach`` is that in
+        new = old + reach (stage - old), for given values.
         """
         active = tuple(active)
         spaces = [self.parts[k].function_space() for k in active]
@@ -492,11 +490,11 @@ class PoissonSystem(System):
             state[k], slope[k] = self._chart(k, field)
             test[k] = w
         auxiliary, conditions = tuple(fields[own:]), Form([])
-        essential = self._essential_values(active)
+        prescribed = self._prescribed(active, 1 / reach)
         if auxiliary:
             conditions = self.auxiliary.conditions(auxiliary, tests[own:])
             conditions = substitute(conditions, self._state_map(tuple(state)))
-            essential += self.auxiliary.essential(own)
+            prescribed += self.auxiliary.prescribed(own)
         if not pointwise:
             slope = list(fields[len(active) : own])
         elif any(b is None for b in slope):
@@ -509,7 +507,7 @@ class PoissonSystem(System):
             gradient=tuple(slope),
             test=tuple(test),
             gradient_test=None if pointwise else tuple(tests[len(active) : own]),
-            essential=essential,
+            prescribed=prescribed,
             auxiliary=auxiliary,
             conditions=conditions,
         )
