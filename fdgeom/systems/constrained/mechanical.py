@@ -86,7 +86,7 @@ class MechanicalSystem(System):
             ]
         with Snapshot([function for function, _ in moves]).kept():
             for e in self.fixed:
-                e.old.dat.data_with_halos.reshape(-1)[e.dofs] = 0.0
+                self._at_rest.dat.data_with_halos.reshape(-1)[e.dofs] = 0.0
             for projection in self._held["projections"]:
                 projection.apply()
 
