@@ -9,7 +9,7 @@ from fdgeom.data import key
 from fdgeom.errors import CannotCompile
 from fdgeom.execution import Executor
 from fdgeom.operations import Assemble, Operation, Tangents, each_part, linearise, parts
-from fdgeom.operations.dependent import all_constants
+from fdgeom.operations.dependent import read_in
 
 
 class CompiledSweep:
@@ -97,7 +97,7 @@ def _running_operation(running: Form, clocks: Sequence) -> Operation:
     space = FunctionSpace(running.ufl_domain(), "DG", 0)
     one, sums = Function(space, name="one").assign(1.0), Function(space, name="sums")
     work = Form([i.reconstruct(integrand=one * i.integrand()) for i in running.integrals()])
-    read = {id(c) for c in all_constants(running)}
+    read = {id(c) for c in read_in(running)}
     times = [clock for clock in clocks if id(clock) in read]
     if len(times) > 1:
         raise CannotCompile("a running functional of several times")

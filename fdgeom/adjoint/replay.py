@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from firedrake import Function
+from firedrake import Constant, Function
 
 from fdgeom.adjoint.coefficients import Coefficients
 from fdgeom.adjoint.lists import Derivatives, OperationList
@@ -48,7 +48,7 @@ class Replay:
         self._made: dict[tuple, tuple] = {}
 
     # --- inputs ----------------------------------------------------------------------------------
-    def given(self, more: Sequence[Function] = ()) -> Kept:
+    def given(self, more: Sequence[Function | Constant] = ()) -> Kept:
         """The present values of the Constants that are read, and of ``more``."""
         return Kept([*self._coefficients.constants, *more])
 

@@ -232,11 +232,6 @@ class DependentInputs:
         self._version = version
 
 
-def all_constants(*things: Form | Expr) -> list[Constant]:
-    """The Constants in forms or expressions and in the sources of their dependent functions."""
-    return [c for c in read_in(*things) if isinstance(c, Constant)]
-
-
 def constants_behind(*things: Form | Expr) -> list[Constant]:
     """The Constants in the sources of the dependent functions in forms or expressions."""
     found = [c for d in dependents_in(*things) for c in d.sources.constants]

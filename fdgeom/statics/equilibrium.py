@@ -13,7 +13,7 @@ from fdgeom import citations
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.forces import Forces, StressResultants, from_space
 from fdgeom.build_message import compiling
-from fdgeom.data import Number, Snapshot
+from fdgeom.data import Number
 from fdgeom.errors import LoadStepFailed, SolveFailed
 from fdgeom.execution import VectorAssembly
 from fdgeom.execution.options import check_parameters
@@ -117,8 +117,6 @@ class StaticEquilibrium(OffTape, NotCopied):
         self._stresses: dict[Beam, VectorAssembly] = {}
         self._resultants: dict[Beam, StressResultants] = {}
         self._time = Number(self._motion.time)
-        #: The configurations before steps, by the halvings that are left.
-        self._before: dict[int, Snapshot] = {}
         self._checked = False
         self._iterations = Iterations(self._problem, given, prefix, compiled)
         self._path = EquilibriumPath(self._problem, self._iterations)
@@ -227,10 +225,7 @@ class StaticEquilibrium(OffTape, NotCopied):
 
     def _load_step(self, load: float, time: float, halvings: int) -> None:
         start, begin = self.load, self._time.value
-        if halvings not in self._before:
-            self._before[halvings] = self._problem.snapshot()
-        before = self._before[halvings]
-        before.take()
+        before = self._problem.snapshot()
         turned = self._problem.turned()
         self._problem.load = load
         self._motion.set_time(time)

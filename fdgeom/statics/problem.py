@@ -133,8 +133,10 @@ class EquilibriumProblem:
         self._x = np.zeros(self._size)
 
     def snapshot(self) -> Snapshot:
-        """Saves an equilibrium with its load and its time."""
-        return Snapshot(self.functions, [self.factor, *self.motion.clocks])
+        """The present configuration with its load and its time."""
+        made = Snapshot(self.functions, [self.factor, *self.motion.clocks])
+        made.take()
+        return made
 
     def _set_rows(self) -> None:
         """Find the rows of held, idle and multiplier degrees of freedom of the unknown."""

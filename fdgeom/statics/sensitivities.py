@@ -59,11 +59,9 @@ class TapedPoint:
 
 @dataclass
 class InitialState:
-    """The initial state of a solve for an equilibrium, beside Functions, and its result."""
+    """The initial state of a solve for an equilibrium, beside its inputs, and its result."""
 
-    load: float
-    time: float
-    #: Constants, and multipliers that the iteration begins with.
+    #: Load, time, Constants, and multipliers that the iteration begins with.
     given: Kept
     found: Kept | None = None
 
@@ -146,11 +144,8 @@ class EquilibriumReplay(Replay):
     # --- where it begins -------------------------------------------------------------------------
     def origin(self, touched: Sequence = ()) -> InitialState:
         """The present inputs as an initial state."""
-        self._standing = InitialState(
-            self._problem.load,
-            float(self._motion.time),
-            self.given(self._carried),
-        )
+        more = *self._carried, self._problem.factor, *self._motion.clocks
+        self._standing = InitialState(self.given(more))
         return self._standing
 
     @contextmanager
@@ -159,18 +154,13 @@ class EquilibriumReplay(Replay):
         here = self.origin()
         try:
             with self.holding(inputs, self._motion.configuration):
-                self._set(origin)
+                origin.given.restore()
                 self.renew(inputs)
                 self._standing = origin
                 yield
         finally:
             with shielded():
-                self._set(here)
-
-    def _set(self, origin: InitialState) -> None:
-        origin.given.restore()
-        self._problem.load = origin.load
-        self._motion.set_time(origin.time)
+                here.given.restore()
 
     # --- the run ---------------------------------------------------------------------------------
     def run(self, program: LoadProgram) -> None:

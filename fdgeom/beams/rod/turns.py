@@ -43,7 +43,8 @@ class Turns:
             solved = solved or isinstance(op, Solve)
             if solved and isinstance(op, Map) and self.orientation in op.values:
                 before = Function(self.orientation.function_space(), name="orientation before")
-                copy = Copy(source=self.orientation, target=before)
+                at = {"clock": op.clock, "at": op.at}
+                copy = Copy(source=self.orientation, target=before, **at)
                 found += [copy, op, TurnCheck(turns=self, before=before)]
             else:
                 found.append(op)
