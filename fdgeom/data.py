@@ -18,7 +18,7 @@ _compare = ctypes.CDLL(None).memcmp
 _compare.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
 
 
-def key(function: Function) -> int:
+def key(function: Function | Constant) -> int:
     """The identity of a function's data: all views of one function have the same key."""
     return id(function.dat)
 
@@ -102,19 +102,28 @@ def entries(matrix: PETSc.Mat) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 class Snapshot:
-    """A copy of the values of some (possibly mixed) functions that can be restored."""
+    """A copy of the values of some (possibly mixed) functions that can be restored.
 
-    def __init__(self, functions) -> None:
+    ``numbers`` are Constants, and Functions of Real spaces.
+    """
+
+    def __init__(self, functions, numbers=()) -> None:
         self._fields = [field for f in functions for field in fields(f)]
-        self.comm = self._fields[0].function.function_space().comm
+        self.comm = (
+            self._fields[0].function.function_space().comm if self._fields else MPI.COMM_SELF
+        )
         self._ghosted = self._fields if self.comm.size > 1 else []
+        self._numbers = list(numbers)
+        self._keys = [*(key(f.function) for f in self._fields), *map(key, numbers)]
+        own = [*(f.array for f in self._fields), *(number.dat.data for number in numbers)]
         #: The copies and the functions' own arrays; both stay where they are.
-        self.pairs = [(np.array(f.array), f.array) for f in self._fields]
+        self.pairs = [(np.array(array), array) for array in own]
         #: The functions' block variables on pyadjoint's tape at that time, and their values then.
         self.known_by: dict[int, tuple] = {}
+        owned = [*(f.owned for f in self._fields), *own[len(self._fields) :]]
         self._places = [
-            (copy.ctypes.data, f.owned.ctypes.data, f.owned.nbytes)
-            for f, (copy, _) in zip(self._fields, self.pairs, strict=True)
+            (copy.ctypes.data, array.ctypes.data, array.nbytes)
+            for array, (copy, _) in zip(owned, self.pairs, strict=True)
         ]
         self._flat = [f.owned.reshape(-1) for f in self._fields if f.owned.size]
 
@@ -162,18 +171,21 @@ class Snapshot:
                 copy[...] = given
 
     def keys(self) -> list[int]:
-        """The keys of the functions, or of their parts."""
-        return [key(field.function) for field in self._fields]
+        """The keys of the functions, or of their parts, and of the numbers."""
+        return list(self._keys)
 
     def changed_keys(self) -> set[int]:
         """The keys of the functions whose values differ from the saved ones, on any rank."""
         return {name for name, now in zip(self.keys(), self.changed(), strict=True) if now}
 
     def restore(self) -> None:
-        """Copy the saved values back into the functions."""
-        for field, (copy, array) in zip(self._fields, self.pairs, strict=True):
+        """Copy the saved values back."""
+        for copy, array in self.pairs:
             array[...] = copy
+        for field in self._fields:
             field.written(ghosts_too=True)
+        for number in self._numbers:
+            number.dat.increment_dat_version()
 
     @contextmanager
     def kept(self) -> Iterator[None]:

@@ -3,7 +3,8 @@
 A step is a list of operations (`fdgeom.operations`), which give their derivatives, so methods need no
 derivatives of their own. Steppers know nothing of this subpackage: `fdgeom.taping` calls it.
 
-- `gradient`: derivatives without a tape; `block`, `variables`: blocks and variables of pyadjoint's tape;
+- `gradient`, `objective`: derivatives without a tape; `block`, `variables`: blocks and variables of
+  pyadjoint's tape;
 - `replay`, `steps`: runs from given values of their inputs, with derivatives; `lists`: operations beside
   the steps; `compiled`: sweeps in compiled code; `coefficients`: data that derivatives are taken by.
 """
@@ -12,7 +13,7 @@ from fdgeom.adjoint.block import put_on_tape, record_change, take_on_tape
 from fdgeom.adjoint.coefficients import Coefficients
 from fdgeom.adjoint.gradient import gradient
 from fdgeom.adjoint.lists import OperationList
-from fdgeom.adjoint.replay import Lists, Replay
+from fdgeom.adjoint.replay import Replay
 from fdgeom.adjoint.steps import StepReplay
 from fdgeom.adjoint.values import Kept, Vectors, keys, parts
 from fdgeom.taping import recorded_by
@@ -22,7 +23,6 @@ recorded_by(changes=record_change, steps=take_on_tape)
 __all__ = [
     "Coefficients",
     "Kept",
-    "Lists",
     "OperationList",
     "Replay",
     "StepReplay",

@@ -11,12 +11,12 @@ from pyadjoint import Block
 from pyadjoint.tape import get_working_tape, stop_annotating
 
 from fdgeom.adjoint import variables
+from fdgeom.adjoint.lists import Derivatives
 from fdgeom.adjoint.replay import ChangeReplay, Replay
 from fdgeom.adjoint.steps import Origin, StepReplay
 from fdgeom.adjoint.values import Kept, Vectors, cotangent_of, keys, parts
 from fdgeom.compat import known_variable, whole_of
 from fdgeom.data import key
-from fdgeom.execution.petsc_messages import REVERSE_SWEEP
 
 NO_PLACES = (
     "gradients by the coordinates of a mesh are not available: fdgeom's steps and equilibria read only "
@@ -178,18 +178,17 @@ class ReplayBlock(Block):
     def evaluate_tlm_component(self, inputs, tlm_inputs, block_variable, idx, prepared=None):
         return prepared[idx]
 
-    @REVERSE_SWEEP
     def prepare_evaluate_adj(self, inputs, adj_inputs, relevant_dependencies):
         relevant_dependencies = self._of_inputs(relevant_dependencies)
         wanted = [self._inputs[k] for k, _ in relevant_dependencies]
-        cotangents = Vectors()
+        d = Derivatives()
         for f, value in zip(self.replay.outputs, adj_inputs, strict=True):
-            cotangents.add_all(f, value)
+            d.cotangents.add_all(f, value)
         with self._at(inputs):
             origin = self._origin_for(wanted)
-            self.replay.pull(origin, self._steps, cotangents, self.replay.data(wanted))
+            self.replay.pull(origin, self._steps, d, self.replay.data(wanted))
         return {
-            k: cotangents.read_all(self._inputs[k], cotangent_of(self._inputs[k]))
+            k: d.cotangents.read_all(self._inputs[k], cotangent_of(self._inputs[k]))
             for k, _ in relevant_dependencies
         }
 
@@ -219,10 +218,11 @@ class ReplayBlock(Block):
         return [tangents.read_all(f, Function(f.function_space())) for f in self.replay.outputs]
 
     def prepare_evaluate_hessian(self, inputs, hessian_inputs, adj_inputs, relevant_dependencies):
-        cotangents, rates, tangents = Vectors(), Vectors(), Vectors()
+        tangents = Vectors()
+        d = Derivatives(tangents=tangents)
         for f, bar, rate in zip(self.replay.outputs, adj_inputs, hessian_inputs, strict=True):
-            cotangents.add_all(f, bar)
-            rates.add_all(f, rate)
+            d.cotangents.add_all(f, bar)
+            d.rates.add_all(f, rate)
         relevant_dependencies = self._of_inputs(relevant_dependencies)
         dependencies = self.get_dependencies()[: len(self._inputs)]
         moved = [
@@ -233,10 +233,9 @@ class ReplayBlock(Block):
         asked = [self._inputs[k] for k, _ in relevant_dependencies]
         by = list({id(f): f for f in (*asked, *moved)}.values())
         with self._at(inputs):
-            origin, wanted = self._origin_for(by), self.replay.data(by)
-            self.replay.pull_rates(origin, self._steps, cotangents, rates, tangents, wanted)
+            self.replay.pull(self._origin_for(by), self._steps, d, self.replay.data(by))
         return {
-            k: rates.read_all(self._inputs[k], cotangent_of(self._inputs[k]))
+            k: d.rates.read_all(self._inputs[k], cotangent_of(self._inputs[k]))
             for k, _ in relevant_dependencies
         }
 

@@ -8,7 +8,7 @@ from firedrake import Constant, Function
 from fdgeom.adjoint.values import keys
 from fdgeom.data import key
 from fdgeom.operations import Assemble, Map, Operation, Performed, Solve, up_to_date
-from fdgeom.operations.dependent import dependent_of, read_in
+from fdgeom.operations.dependent import Dependent, dependent_of, read_in
 
 
 class Coefficients:
@@ -27,48 +27,38 @@ class Coefficients:
         own = {id(op.dt) for op in operations} | {id(clock) for clock in clocks}
         found = read_in(*things)
         self.constants = [c for c in found if isinstance(c, Constant) and id(c) not in own]
-        self._fields: list[Function] = []
+        #: The dependent fields, each after the fields that it depends on.
+        self.fields: list[Function] = []
         for thing in things:
             for f in ufl.algorithms.extract_coefficients(thing):
                 self._add_field(f, moving)
-        others = moving | keys(self._fields)
+        others = moving | keys(self.fields)
         self.functions = [f for f in found if isinstance(f, Function) and not keys([f]) & others]
 
     def _add_field(self, field: Function, moving: set[int]) -> None:
         dependent = dependent_of(field)
-        if dependent is None or key(field) in moving or any(f is field for f in self._fields):
+        if dependent is None or key(field) in moving | keys(self.fields):
             return
         if not dependent.follows_a_user:
             return
         for source in dependent.sources.functions:
             self._add_field(source, moving)
-        self._fields.append(field)
+        self.fields.append(field)
 
     @property
-    def fields(self) -> list[Function]:
-        """The dependent fields, each after the fields that it depends on."""
-        return list({key(field): field for field in self._fields}.values())
-
-    def renew(self) -> None:
-        """Recompute all fields from the present Functions, Constants and time."""
-        for field in self.fields:
-            dependent_of(field).renew()
+    def dependents(self) -> list[Dependent]:
+        """Those of the fields, in the same order."""
+        return [dependent_of(field) for field in self.fields]
 
     def refresh(self) -> None:
         """Bring all fields up to date."""
-        for field in self.fields:
-            dependent_of(field).refresh()
-
-    def accept(self) -> None:
-        """Declare that all fields hold the values that belong to the present data."""
-        for field in self.fields:
-            dependent_of(field).accept()
+        for dependent in self.dependents:
+            dependent.refresh()
 
     def reached_by(self, wanted: Iterable[Function]) -> set[int]:
         """The keys of functions and of the fields that depend on them; each field needs operations."""
         reached = keys(wanted)
-        for field in self.fields:
-            dependent = dependent_of(field)
+        for field, dependent in zip(self.fields, self.dependents, strict=True):
             if keys(dependent.sources.functions) & reached:
                 if dependent.operations is None:
                     raise NotImplementedError(
@@ -81,8 +71,7 @@ class Coefficients:
     def updates(self, reached: Set[int]) -> list[Operation]:
         """For derivatives, the updates of the fields that depend on functions with the keys ``reached``."""
         found: list[Operation] = []
-        for field in self.fields:
-            dependent = dependent_of(field)
+        for field, dependent in zip(self.fields, self.dependents, strict=True):
             if key(field) in reached and keys(dependent.sources.functions) & reached:
                 found += map(up_to_date, dependent.operations)
         return found

@@ -1,17 +1,15 @@
 """Compiled reverse sweeps through steps of a stepper."""
 
 from collections.abc import Sequence, Set
-from typing import Self
 
 from firedrake import Form, Function, FunctionSpace
 
 from fdgeom.adjoint.lists import Derivatives, Places
-from fdgeom.adjoint.values import Kept
 from fdgeom.data import key
 from fdgeom.errors import CannotCompile
 from fdgeom.execution import Executor
 from fdgeom.operations import Assemble, Operation, Tangents, each_part, linearise, parts
-from fdgeom.operations.dependent import all_constants
+from fdgeom.operations.dependent import read_in
 
 
 class CompiledSweep:
@@ -71,14 +69,11 @@ class CompiledSweep:
             # The cotangents of tangents are the cotangents, and those of values are the rates.
             self._cotangents.insert(0, Places(both, [dots[f] for f in both], bars))
 
-    def begin(self, steps: int, memory: int, moving: Sequence[Function] = ()) -> Self:
-        """Make a store for the next steps, of so many bytes or more if needed, and save ``moving``."""
+    def begin(self, steps: int, memory: int) -> None:
+        """Make a store for the next steps, of so many bytes or more if needed."""
         if self._sums is not None:
             self._sums.assign(0.0)
         self.trajectory.begin(steps, memory)
-        #: The values of ``moving`` before the steps.
-        self.before = Kept(moving)
-        return self
 
     def recording(self):
         """The context in which the steps must run."""
@@ -102,7 +97,7 @@ def _running_operation(running: Form, clocks: Sequence) -> Operation:
     space = FunctionSpace(running.ufl_domain(), "DG", 0)
     one, sums = Function(space, name="one").assign(1.0), Function(space, name="sums")
     work = Form([i.reconstruct(integrand=one * i.integrand()) for i in running.integrals()])
-    read = {id(c) for c in all_constants(running)}
+    read = {id(c) for c in read_in(running)}
     times = [clock for clock in clocks if id(clock) in read]
     if len(times) > 1:
         raise CannotCompile("a running functional of several times")

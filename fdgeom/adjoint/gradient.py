@@ -6,11 +6,11 @@ from firedrake import Cofunction, Form, Function
 from pyadjoint.tape import stop_annotating
 
 from fdgeom.adjoint.block import NO_PLACES, replay_of
+from fdgeom.adjoint.lists import Derivatives
+from fdgeom.adjoint.objective import Objective, Slopes
 from fdgeom.adjoint.steps import StepReplay
-from fdgeom.adjoint.values import Vectors, cotangent_of, keys, parts
-from fdgeom.execution import FunctionalAssembly, VectorAssembly
-from fdgeom.execution.petsc_messages import REVERSE_SWEEP
-from fdgeom.forms import checked_form, slope_by
+from fdgeom.adjoint.values import cotangent_of, keys, parts
+from fdgeom.forms import checked_form
 from fdgeom.messages import format_value
 from fdgeom.validation import whole
 
@@ -74,75 +74,25 @@ def gradient(
         forms = [form for form in (objective, running) if form is not None]
         _check_read(replay, wrt, forms)
         origin, wanted = replay.origin([keys(wrt)] * len(replay.snapshots())), replay.data(wrt)
-        reached = replay.reached_by(wanted)
-        active = keys(replay.state) | reached
+        active = keys(replay.state) | replay.reached_by(wanted)
         at_end = _slopes(replay, objective, active)
         at_each = None if running is None else _slopes(replay, running, active, stepper.dt)
-        cotangents, present = Vectors(), list(replay.inputs)
-        with replay.at(origin, present):
-            replay.refuse_jump(origin, reached)
-            sweep = replay.compiled_sweep(
-                steps, at_end.by, wanted, None if at_each is None else at_each.form
-            )
-            if sweep is not None or at_each is None:
-                value = 0.0
-                replay.run(steps, sweep)
-            else:
-                value = replay.run_each(steps, at_each.value)
-            value += at_end.value()
-            at_end.add_to(cotangents)
-            if sweep is not None:
-                with REVERSE_SWEEP:
-                    replay.follow(sweep, origin, cotangents, wanted)
-                value += sweep.total
-        if sweep is None:
-            with replay.at(origin, present), REVERSE_SWEEP:
-                replay.pull(
-                    origin,
-                    steps,
-                    cotangents,
-                    wanted,
-                    None if at_each is None else at_each.add_to,
-                )
-        return value, [cotangents.read_all(f, cotangent_of(f)) for f in wrt]
+        both, d = Objective(at_end, at_each), Derivatives()
+        with replay.at(origin, replay.inputs):
+            replay.pull(origin, steps, d, wanted, both)
+        return both.value, [d.cotangents.read_all(f, cotangent_of(f)) for f in wrt]
 
 
-def _slopes(replay: StepReplay, form: Form, active: set[int], factor: float = 1.0) -> "_Slopes":
+def _slopes(replay: StepReplay, form: Form, active: set[int], factor: float = 1.0) -> Slopes:
     """The derivatives of a form, cached."""
     name = id(form), frozenset(active), factor
-    kept: dict[tuple, tuple[Form, _Slopes]] = replay.kept
+    kept: dict[tuple, tuple[Form, Slopes]] = replay.kept
     if name not in kept:
         while len(kept) >= _MANY:
             del kept[next(iter(kept))]
         # The cache keeps the form alive, so that no other form gets its id.
-        kept[name] = form, _Slopes(form if factor == 1.0 else factor * form, active)
+        kept[name] = form, Slopes(form if factor == 1.0 else factor * form, active)
     return kept[name][1]
-
-
-class _Slopes:
-    """A functional and its derivatives by all functions that steps change or that depend on data."""
-
-    def __init__(self, form: Form, active: set[int]) -> None:
-        self.form, self._value = form, FunctionalAssembly(form)
-        self._slopes = []
-        for f in form.coefficients():
-            if keys([f]) & active and (slope := slope_by(form, f)) is not None:
-                self._slopes.append((f, VectorAssembly(slope)))
-
-    @property
-    def by(self) -> set[int]:
-        """The keys of the functions that it has derivatives by."""
-        return keys(f for f, _ in self._slopes)
-
-    def value(self) -> float:
-        """The present value of the functional."""
-        return self._value.assemble()
-
-    def add_to(self, cotangents: Vectors) -> None:
-        """Add its present derivatives to cotangents."""
-        for f, slope in self._slopes:
-            for part, values in zip(parts(f), slope.values(), strict=True):
-                cotangents.add(part, values)
 
 
 def _check(stepper, steps: int, wrt) -> None:

@@ -1,30 +1,26 @@
 """Replay of runs from given values of their inputs, with derivatives."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-import numpy as np
-from firedrake import Function
+from firedrake import Constant, Function
 
 from fdgeom.adjoint.coefficients import Coefficients
 from fdgeom.adjoint.lists import Derivatives, OperationList
 from fdgeom.adjoint.values import Kept, Vectors, keys, parts
 from fdgeom.compat import whole_of
 from fdgeom.data import key
+from fdgeom.execution.petsc_messages import REVERSE_SWEEP
 from fdgeom.interrupt import shielded
 from fdgeom.operations import Operation, each_part
 from fdgeom.operations.dependent import MadeOnce
-
-#: The lists of a run: before its steps, of a step, and after the steps; None without steps.
-Lists = tuple[OperationList, OperationList | None, OperationList | None]
 
 
 class Replay:
     """A run as a function of its inputs: it can be repeated and differentiated.
 
-    A run is a list of operations, then any number of equal steps and another list. Subclasses say how
-    it begins (:meth:`origin`, :meth:`at`), how it runs and what its lists are.
+    Subclasses say how it begins (:meth:`origin`, :meth:`at`), how it runs, and its operations.
     """
 
     #: Whether data that change before each step count as functions of time.
@@ -52,21 +48,16 @@ class Replay:
         self._made: dict[tuple, tuple] = {}
 
     # --- inputs ----------------------------------------------------------------------------------
-    def constants(self) -> list[np.ndarray]:
-        """The values of the Constants that are read."""
-        return [np.array(c.dat.data_ro) for c in self._coefficients.constants]
-
-    def set_constants(self, values: Sequence[np.ndarray]) -> None:
-        """Set the Constants to these values."""
-        for constant, value in zip(self._coefficients.constants, values, strict=True):
-            constant.dat.data[...] = value
+    def given(self, more: Sequence[Function | Constant] = ()) -> Kept:
+        """The present values of the Constants that are read, and of ``more``."""
+        return Kept([*self._coefficients.constants, *more])
 
     @contextmanager
     def holding(self, inputs: Sequence[Function], more: Sequence[Function] = ()) -> Iterator[None]:
         """Context in which the inputs have these values; restores them, dependent fields and ``more``."""
         with MadeOnce.replayed():
             self._coefficients.refresh()
-            live, constants = Kept(each_part([*self.inputs, *self.fields, *more])), self.constants()
+            live = self.given(each_part([*self.inputs, *self.fields, *more]))
             try:
                 for f, value in zip(self.inputs, inputs, strict=True):
                     if value is not f:
@@ -76,13 +67,14 @@ class Replay:
             finally:
                 with shielded():
                     live.restore()
-                    self.set_constants(constants)
-                    self._coefficients.accept()
+                    for dependent in self._coefficients.dependents:
+                        dependent.accept()
 
     def renew(self, inputs: Sequence[Function]) -> None:
         """Recompute dependent fields, unless the inputs are the live Functions."""
         if any(value is not f for f, value in zip(self.inputs, inputs, strict=True)):
-            self._coefficients.renew()
+            for dependent in self._coefficients.dependents:
+                dependent.renew()
 
     def snapshots(self) -> tuple:
         """The snapshots that detect values set since then; none in general."""
@@ -92,10 +84,9 @@ class Replay:
         """The keys of data and of all fields that depend on them."""
         return self._coefficients.reached_by(wanted)
 
-    def touched_by(self, functions: Sequence[Function]) -> list[Function]:
-        """The :attr:`views` that are these functions or parts of them."""
-        touched = keys(functions)
-        return [view for view in self.views if keys([view]) & touched]
+    def views_of(self, wanted: Set[int]) -> list[Function]:
+        """The :attr:`views` with some of these keys."""
+        return [view for view in self.views if keys([view]) & wanted]
 
     def data(self, functions: Sequence[Function]) -> list[Function]:
         """The functions that are not part of the state."""
@@ -124,78 +115,22 @@ class Replay:
         """Run steps (or whatever the argument means for the subclass) from the present state."""
         raise NotImplementedError
 
-    def _lists(self, origin, steps, reached: set[int]) -> Lists:
-        """The lists of the run, at its start or, without steps, where their values are known."""
-        return self._list((), reached), None, None
+    def _operations_of(self, origin, steps, reached: set[int]) -> OperationList:
+        """The operations of the run, where their values are known."""
+        raise NotImplementedError
 
-    # The next three are called inside `at`. wanted: data that derivatives are taken by.
-    def pull(
-        self,
-        origin,
-        steps,
-        cotangents: Vectors,
-        wanted: Sequence[Function],
-        after_each: Callable[[Vectors], None] | None = None,
-    ) -> None:
-        """The cotangents of all inputs from those of the outputs.
+    # The next two are called inside `at`. wanted: data that derivatives are taken by.
+    @REVERSE_SWEEP
+    def pull(self, origin, steps, d: Derivatives, wanted: Sequence[Function]) -> None:
+        """The cotangents of all inputs in place of those of the outputs.
 
-        ``after_each(cotangents)`` adds cotangents after each step, at the state there.
+        With tangents, those of all inputs, also the derivative along these: cotangents and rates.
         """
-        self._reverse(origin, steps, Derivatives(cotangents), self.reached_by(wanted), after_each)
-
-    def pull_rates(
-        self,
-        origin,
-        steps,
-        cotangents: Vectors,
-        rates: Vectors,
-        tangents: Vectors,
-        wanted: Sequence[Function],
-    ) -> None:
-        """:meth:`pull`, and its derivative along tangents of all inputs: cotangents and their rates."""
-        derivatives = Derivatives(cotangents, rates, tangents)
-        self._reverse(origin, steps, derivatives, self.reached_by(wanted))
+        self._reverse_list(self._operations_of(origin, steps, self.reached_by(wanted)), d)
 
     def push(self, origin, steps, tangents: Vectors, wanted: Sequence[Function]) -> None:
-        """The tangents of the outputs from those of all inputs."""
-        reached = self.reached_by(wanted)
-        start, step, end = self._lists(origin, steps, reached)
-        before = Kept(self._changed(start, step))
-        self._tangents(start, tangents)
-        if step is not None and end is not None:
-            before.restore()
-            self._open()
-            self._push_steps(steps, step, tangents, reached)
-            self._tangents(end, tangents)
-
-    def _reverse(self, origin, steps, d: Derivatives, reached: set[int], after_each=None) -> None:
-        start, step, end = self._lists(origin, steps, reached)
-        before = Kept(self._changed(start, step))
-        given = None if d.tangents is None else d.tangents.copy()
-        if step is not None and end is not None:
-            if d.tangents is not None:
-                self._tangents(start, d.tangents)
-                before.restore()
-            self._open()
-            self._reverse_steps(steps, step, end, d, reached, after_each)
-            before.restore()
-            self._rewind(origin)
-        d.tangents = given
-        self._reverse_list(start, d)
-
-    def _rewind(self, origin) -> None:
-        """Set the time back to that of the start, which the operations there read."""
-
-    def _open(self) -> None:
-        """Run the operations before the first step as the run itself does."""
-
-    def _push_steps(self, steps, step: OperationList, tangents: Vectors, reached) -> None:
-        """Take the steps, and replace the tangents before them by those after them."""
-
-    def _reverse_steps(
-        self, steps, step: OperationList, end: OperationList, d: Derivatives, reached, after_each
-    ) -> None:
-        """Replace the cotangents after the last list by those before the steps."""
+        """The tangents of the outputs in place of those of all inputs."""
+        self._tangents(self._operations_of(origin, steps, self.reached_by(wanted)), tangents)
 
     @staticmethod
     def _tangents(operations: OperationList, tangents: Vectors) -> None:
@@ -228,10 +163,6 @@ class Replay:
         trajectory.pull()
         trajectory.store(d)
 
-    def _changed(self, start: OperationList, step: OperationList | None) -> list[Function]:
-        """The functions that the lists change."""
-        return each_part([*start.targets, *(() if step is None else step.targets)])
-
     def _list(
         self, operations: Sequence[Operation], reached: set[int], *, first: bool = True
     ) -> OperationList:
@@ -260,16 +191,16 @@ class ChangeReplay(Replay):
     def snapshots(self) -> tuple:
         return self._system.consistency.snapshots
 
-    def origin(self, touched: Sequence = ()) -> list:
+    def origin(self, touched: Sequence = ()) -> Kept:
         """The start: the present values of the Constants."""
-        return self.constants()
+        return self.given()
 
     @contextmanager
-    def at(self, origin: list, inputs: Sequence[Function], *left) -> Iterator[None]:
+    def at(self, origin: Kept, inputs: Sequence[Function], *left) -> Iterator[None]:
         snapshots = self.snapshots()
         remembered = [snapshot.values() for snapshot in snapshots]
         with self.holding(inputs, [f for op in self._operations for f in op.writes]):
-            self.set_constants(origin)
+            origin.restore()
             self.renew(inputs)
             try:
                 yield
@@ -281,8 +212,8 @@ class ChangeReplay(Replay):
         self._do()
         self._coefficients.refresh()
 
-    def _lists(self, origin, steps, reached):
-        return self._list(self._operations, reached), None, None
+    def _operations_of(self, origin, steps, reached):
+        return self._list(self._operations, reached)
 
 
 def wholes(functions: Sequence[Function]) -> list[Function]:

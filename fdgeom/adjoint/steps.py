@@ -1,6 +1,6 @@
 """Replay of steps of a stepper, with derivatives by compiled code or operation by operation."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -13,11 +13,13 @@ from mpi4py import MPI
 from fdgeom.adjoint.coefficients import Coefficients
 from fdgeom.adjoint.compiled import CompiledSweep
 from fdgeom.adjoint.lists import Derivatives, OperationList
-from fdgeom.adjoint.replay import Lists, Replay
+from fdgeom.adjoint.objective import Objective
+from fdgeom.adjoint.replay import Replay
 from fdgeom.adjoint.values import Kept, Vectors, keys
 from fdgeom.clock import Clock
 from fdgeom.errors import CannotCompile
 from fdgeom.execution.options import falling_back
+from fdgeom.execution.petsc_messages import REVERSE_SWEEP
 from fdgeom.interrupt import shielded
 from fdgeom.operations import Operation, Solve, Strides, each_part
 
@@ -34,9 +36,8 @@ class Origin:
     """The start of some steps, beside the values of the inputs."""
 
     clock: Clock
-    constants: list[np.ndarray]
-    #: Initial guesses of the method's iterations.
-    carried: Kept
+    #: Constants, and initial guesses of the method's iterations.
+    given: Kept
     #: Values of the snapshots by which system and method detect values set by hand.
     remembered: list[list]
     #: For each snapshot the keys of functions that count as set, whatever their values.
@@ -97,6 +98,7 @@ class StepReplay(Replay):
         # Values alone decide which operations run first, with or without a tape: functions whose values
         # differ from the snapshot are set. Other touched ones count for derivatives.
         stepper, consistency = self._stepper, self._stepper.system.consistency
+        stepper.system.set_time(stepper.t)
         snapshots, own = self.snapshots(), len(consistency.snapshots)
         touched = touched or [set()] * len(snapshots)
         changed = [snapshot.changed_keys() for snapshot in snapshots]
@@ -114,8 +116,7 @@ class StepReplay(Replay):
             unseen = set()  # the steps begin as if nothing were set
         return Origin(
             clock,
-            self.constants(),
-            Kept(self._carried),
+            self.given(self._carried),
             [snapshot.values() for snapshot in snapshots],
             # Functions that are on no tape keep their saved values.
             [f | (set(s.keys()) - self._on_tape) for f, s in zip(found, snapshots, strict=True)],
@@ -126,9 +127,6 @@ class StepReplay(Replay):
     @property
     def samples(self) -> bool:
         return self._stepper.samples_coefficients
-
-    def _with_keys(self, wanted: set[int]) -> list[Function]:
-        return [view for view in self.views if keys([view]) & wanted]
 
     @contextmanager
     def at(
@@ -142,8 +140,7 @@ class StepReplay(Replay):
         clock, remembered = stepper.clock, [s.values() for s in snapshots]
         try:
             with self.holding(inputs, self._carried):
-                origin.carried.restore()
-                self.set_constants(origin.constants)
+                origin.given.restore()
                 self._set_clock(origin.clock)
                 self.renew(inputs)
                 # All values count as left by steps, except those that are set.
@@ -176,18 +173,8 @@ class StepReplay(Replay):
             self._stepper.take_steps(steps)
         self._coefficients.refresh()
 
-    def run_each(self, steps: int, each: Callable[[], float]) -> float:
-        """Run steps; returns the sum of ``each()`` after each step."""
-        total = 0.0
-        for _ in range(steps):
-            self._stepper.take_steps(1)
-            total += each()
-        return total
-
-    def _rewind(self, origin: Origin) -> None:
-        self._set_clock(origin.clock)
-
     def _open(self) -> None:
+        """Run the operations before the first step as the run itself does."""
         self._stepper.begin_steps()
         self._agree()
 
@@ -197,35 +184,79 @@ class StepReplay(Replay):
         self._stepper.system.set_time(clock.after(1).t)
         return clock.t, clock.dt
 
-    def _push_steps(self, steps, step, tangents, reached):
-        sweep = self._sweep_of_tangents(steps, reached, memory=0)
+    def push(self, origin, steps, tangents, wanted):
+        reached = self.reached_by(wanted)
+        start, step, end = self._lists(origin, reached)
+        before = self._kept(start, step)
+        self._tangents(start, tangents)
+        before.restore()
+        self._open()
+        sweep = self.compiled_sweep(steps, self._seeds, reached, tangents=True, memory=0)
         if sweep is None:
             step.places.put(tangents)
             self._forwards(steps, step)
             step.places.get(tangents)
         else:
             self._run_tangents(steps, sweep, tangents)
+        self._tangents(end, tangents)
 
-    def _reverse_steps(self, steps, step, end, d, reached, after_each):
+    def pull(self, origin, steps, d, wanted, objective: Objective | None = None):
+        """As for every replay; ``objective`` adds its derivatives to the cotangents."""
+        objective = objective or Objective()
+        reached, given = self.reached_by(wanted), d.tangents and d.tangents.copy()
+        start, step, end = self._lists(origin, reached)
+        before = self._kept(start, step)
         if d.tangents is not None:
-            sweep = self._sweep_of_tangents(steps, reached, MEMORY)
-            if sweep is not None:
+            self._tangents(start, d.tangents)
+            before.restore()
+        self._open()
+        seeded = d.keys() | objective.by
+        sweep = self.compiled_sweep(
+            steps,
+            seeded if d.tangents is None else self._seeds,
+            reached,
+            objective.running,
+            tangents=d.tangents is not None,
+        )
+        if sweep is None:
+            self._reverse_steps(steps, step, end, d, objective, seeded)
+        else:
+            if d.tangents is None:
+                self.run(steps, sweep)
+            else:
                 self._run_tangents(steps, sweep, d.tangents)
+            objective.add(d.cotangents, last=True, running=False)
+            with REVERSE_SWEEP:
                 self._reverse_list(end, d)
                 sweep.reverse(d)
-                return
+            objective.value += sweep.total
+        before.restore()
+        self._set_clock(origin.clock)
+        d.tangents = given
+        self._reverse_list(start, d)
+
+    @REVERSE_SWEEP
+    def _reverse_steps(
+        self, steps: int, step: OperationList, end: OperationList, d: Derivatives,
+        objective: Objective, seeded: set[int],
+    ) -> None:  # fmt: skip
+        """Replace the cotangents after the last list by those before the steps."""
+        if d.tangents is not None:
             step.places.put(d.tangents)
+        last, system = True, self._stepper.system
 
         def after() -> None:
             if d.tangents is not None:
                 step.places.get(d.tangents)
+            # Operations have left their own times.
+            system.set_time(self._stepper.clock.after(1).t)
             here = Kept(end.targets)
-            self._reverse_list(end, d, after=after_each and (lambda: after_each(d.cotangents)))
+            add = partial(objective.add, d.cotangents, last=last)
+            self._reverse_list(end, d, after=add, seeds=d.keys() | seeded)
             here.restore()
 
-        last = True
         for at in self._backwards(steps, None if d.tangents is None else step):
-            seen = after if last or after_each is not None else None
+            seen = after if last or objective.running is not None else None
             self._reverse_list(step, d, at, seen, self._seeds, placed=True)
             last = False
 
@@ -239,7 +270,7 @@ class StepReplay(Replay):
     def _backwards(self, steps: int, step: OperationList | None) -> Iterator[tuple[float, float]]:
         """Restore the state before each step, the last step first, and yield its time and length."""
         # step: the list of a step whose tangents are to be restored too. States between checkpoints
-        # come from repeated steps, bit by bit.
+        # come from repeated steps, bit by bit. The last step is taken too: it may fail.
         moving, advance = self._moving, self._stepper.take_steps
         if step is not None:
             moving, advance = [*moving, *step.places.functions], partial(self._forwards, step=step)
@@ -251,13 +282,14 @@ class StepReplay(Replay):
             if number < strides.last:
                 advance(strides.stride)
         for number, _, some in strides.backwards():
-            values, self._stepper.clock = kept[number]
+            values, clock = kept[number]
             values.restore()
+            self._set_clock(clock)
             self._agree()
             inner = []
             for k in range(some):
                 inner.append((Kept(moving), self._stepper.clock))
-                if k + 1 < some:
+                if k + 1 < some or number == strides.last:
                     advance(1)
             for values, clock in reversed(inner):
                 values.restore()
@@ -272,33 +304,31 @@ class StepReplay(Replay):
     def _on_tape(self) -> set[int]:
         return keys([*self.views, *self.inputs])
 
-    def _lists(self, origin: Origin, steps: int, reached: set[int]) -> Lists:
-        self.refuse_jump(origin, reached)
+    def _lists(
+        self, origin: Origin, reached: set[int]
+    ) -> tuple[OperationList, OperationList, OperationList]:
+        """The operations before the steps, of a step, and after the steps."""
+        start = self._list(origin.start, reached)
+        self._refuse_jump(origin, start)
         name, stepper = frozenset(reached), self._stepper
         if name not in self._steps:
             self._steps[name] = OperationList(
                 stepper.operations, reached | self._seeds, stepper.runs
             )
-        return self._start(origin, reached), self._steps[name], self._end(reached)
+        return start, self._steps[name], self._list(self._finish, reached, first=False)
 
-    def _start(self, origin: Origin, reached: set[int]) -> OperationList:
-        return self._list(origin.start, reached)
+    def _kept(self, *lists: OperationList) -> Kept:
+        """The present values of the state and of the functions that lists change."""
+        return Kept(each_part([*self._moving, *(f for some in lists for f in some.targets)]))
 
-    def _end(self, reached: set[int]) -> OperationList:
-        return self._list(self._finish, reached, first=False)
-
-    def _changed(self, start, step):
-        return each_part([*self._moving, *super()._changed(start, step)])
-
-    def refuse_jump(self, origin: Origin, reached: set[int]) -> None:
+    def _refuse_jump(self, origin: Origin, start: OperationList) -> None:
         """Raise ``NotImplementedError`` if the result jumps at functions set to their former values."""
         # Inside `at`. A value that equals the former one goes unnoticed, any other does not, and the
         # method may begin differently then.
         if not origin.unseen:
             return
         stepper, snapshots = self._stepper, self.snapshots()
-        start = self._start(origin, reached)
-        before, clock = Kept(self._changed(start, None)), stepper.clock
+        before, clock = self._kept(start), stepper.clock
         remembered = [snapshot.values() for snapshot in snapshots]
         self._open()
         unset = Kept(self._moving)
@@ -310,7 +340,7 @@ class StepReplay(Replay):
         for snapshot, values in zip(snapshots, remembered, strict=True):
             snapshot.remember(values)
         if jump > size:
-            names = ", ".join(f.name() for f in self._with_keys(origin.unseen))
+            names = ", ".join(f.name() for f in self.views_of(origin.unseen))
             raise NotImplementedError(
                 f"gradients by {names} are not available: it was set to the values after the last step. "
                 f"{self.name} continues from these, but begins anew from any others; so the result "
@@ -318,23 +348,15 @@ class StepReplay(Replay):
             )
 
     # --- in compiled code ------------------------------------------------------------------------
-    def pull(self, origin, steps, cotangents, wanted, after_each=None):
-        sweep = None
-        if after_each is None:
-            self.refuse_jump(origin, self.reached_by(wanted))
-            sweep = self.compiled_sweep(steps, cotangents.keys(), wanted)
-        if sweep is None:
-            super().pull(origin, steps, cotangents, wanted, after_each)
-        else:
-            self.run(steps, sweep)
-            self.follow(sweep, origin, cotangents, wanted)
-
     def compiled_sweep(
         self,
         steps: int,
         seeded: set[int],
-        wanted: Sequence[Function],
+        reached: set[int],
         running: Form | None = None,
+        *,
+        tangents: bool = False,
+        memory: int | None = None,
     ) -> CompiledSweep | None:
         """The compiled reverse sweep through steps from here; if None, :attr:`why_not_compiled` says why."""
         # seeded: keys of functions with cotangents after the steps. running: a functional that is
@@ -361,14 +383,14 @@ class StepReplay(Replay):
             what="the way back",
             instead="derivatives are taken operation by operation",
         ):
-            found = self._sweep(seeded, self.reached_by(wanted), running)
-            found.begin(steps, MEMORY, self._moving)
+            sweep = self._sweep(seeded, reached, running, tangents)
+            sweep.begin(steps, MEMORY if memory is None else memory)
+            found = sweep
         return found
 
     def _sweep(
-        self, seeded: Set[int], reached: Set[int], running: Form | None = None, *,
-        tangents: bool = False,
-    ) -> CompiledSweep:  # fmt: skip
+        self, seeded: Set[int], reached: Set[int], running: Form | None, tangents: bool
+    ) -> CompiledSweep:
         """The compiled sweep for these arguments, cached; raises CannotCompile with the reason."""
         kept, name = self._sweeps, (frozenset(seeded), frozenset(reached), id(running), tangents)
         if name not in kept:
@@ -390,33 +412,6 @@ class StepReplay(Replay):
 
     def _say_why_not(self, why: str) -> None:
         self.why_not_compiled = why
-
-    def follow(
-        self,
-        sweep: CompiledSweep,
-        origin: Origin,
-        cotangents: Vectors,
-        wanted: Sequence[Function],
-    ) -> None:
-        """Like :meth:`pull`, after steps that were recorded by ``sweep``."""
-        reached, d = self.reached_by(wanted), Derivatives(cotangents)
-        self._reverse_list(self._end(reached), d)
-        sweep.reverse(d)
-        sweep.before.restore()
-        self._rewind(origin)
-        self._reverse_list(self._start(origin, reached), d)
-
-    def _sweep_of_tangents(
-        self, steps: int, reached: set[int], memory: int
-    ) -> CompiledSweep | None:
-        """Compiled steps with their tangents, and the adjoint of both; None if there are none."""
-        if self._stepper.ready_steps() is None:
-            return None
-        try:
-            sweep = self._sweep(self._seeds, reached, tangents=True)
-        except CannotCompile:
-            return None
-        return sweep.begin(steps, memory)
 
     def _run_tangents(self, steps: int, sweep: CompiledSweep, tangents: Vectors) -> None:
         """Run compiled steps with their tangents."""

@@ -5,7 +5,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from firedrake import Cofunction, Function
+from firedrake import Cofunction, Constant, Function
 
 from fdgeom.data import key
 from fdgeom.operations import parts
@@ -66,9 +66,6 @@ class Vectors:
             target.dat.data_wo[...] = 0.0 if values is None else values
         return result
 
-    def __contains__(self, part: Function) -> bool:
-        return key(part) in self._arrays
-
     def copy(self) -> "Vectors":
         """A copy with arrays of its own."""
         made = Vectors()
@@ -77,9 +74,9 @@ class Vectors:
 
 
 class Kept:
-    """Copies of the values of some Functions, ghosts included, that can be restored."""
+    """Copies of the values of some Functions and Constants, ghosts included, that can be restored."""
 
-    def __init__(self, functions: Sequence[Function]) -> None:
+    def __init__(self, functions: Sequence[Function | Constant]) -> None:
         self._dats = [dat for f in functions for dat in f.dat]
         self._values = [np.array(dat.data_ro_with_halos) for dat in self._dats]
 

@@ -85,7 +85,7 @@ def views_set(replay: Replay, last: Callable) -> list[Function]:
     found = [view for view in replay.views if is_set(view, last(view))]
     wholes = {id(whole_of(view)) for view in found}
     more = [f for f in replay.state if is_set(f, last(f)) and id(f) not in wholes]
-    return list({id(f): f for f in (*found, *replay.touched_by(more))}.values())
+    return list({id(f): f for f in (*found, *replay.views_of(keys(more)))}.values())
 
 
 def is_set(function: Function, last: BlockVariable | None) -> bool:

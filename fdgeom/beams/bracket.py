@@ -19,7 +19,7 @@ from fdgeom.execution import PointwiseUpdate
 from fdgeom.lie import halves, join, quaternion, se3
 from fdgeom.line import end_node
 from fdgeom.messages import format_value, reported_as
-from fdgeom.operations import EssentialValues
+from fdgeom.operations import Map, Prescribed
 from fdgeom.systems.poisson.stage import Substeps
 
 
@@ -72,15 +72,22 @@ class BracketEnd:
         if self._motion is not None:
             self._update.apply()
 
-    def essential_values(self, part: int) -> tuple[EssentialValues, ...]:
-        """Given values of a stage of the momentum here; ``part``: its index in the unknown."""
+    def prescribed(self, part: int, share: float) -> tuple[Prescribed, ...]:
+        """Given values of a stage of the momentum here, at a share of the way from the old to the new
+        velocity; ``part``: its index in the unknown.
+        """
         if not len(self.held):
             return ()
         dofs = (6 * self.nodes[:, None] + self.held[None, :]).ravel()
-        made = EssentialValues(
-            part, dofs, old=self._beam.velocity, target=self._target, motion=self._motion
-        )
-        return (made,)
+        if self._target is None and share == 1.0:
+            return (Prescribed(dofs, part=part),)
+        old = self._beam.velocity
+        value, mean = Function(old.function_space(), name="prescribed"), (1 - share) * old
+        if self._target is None:
+            return (Prescribed(dofs, value, part, [Map(values={value: mean})]),)
+        # Without a clock the motion is that at the end of the step.
+        given = [{self._target: self._motion}, {value: mean + share * self._target}]
+        return (Prescribed(dofs, value, part, [Map(values=values) for values in given]),)
 
     def accelerations(self) -> np.ndarray:
         """The rate of the held components of the velocity, at the beam's time."""
@@ -143,11 +150,11 @@ class BeamSubsteps(Substeps):
             return unknown, beam.stress(unknown)
         return ufl.dot(beam.inertia, unknown), unknown
 
-    def _essential_values(self, active):
+    def _prescribed(self, active, share):
         if 1 not in active:
             return ()
         part = tuple(active).index(1)
-        return tuple(e for end in self._system.ends for e in end.essential_values(part))
+        return tuple(p for end in self._system.ends for p in end.prescribed(part, share))
 
     def frozen_gradient(self, k: int):
         return self._system.stress() if k == 0 else self._system.velocity

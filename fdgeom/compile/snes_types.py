@@ -19,8 +19,6 @@ from fdgeom.forms import simplify
 from fdgeom.messages import Described
 from fdgeom.operations import (
     PROBLEM,
-    EssentialValues,
-    GivenValues,
     Prescribed,
     Reason,
     Solve,
@@ -39,7 +37,7 @@ DIVERGED = {
 
 def problem_of(
     holder: PETSc.SNES | PETSc.PC, name: str
-) -> tuple[Form, Function, Sequence[EssentialValues | GivenValues | Prescribed]]:
+) -> tuple[Form, Function, Sequence[Prescribed]]:
     """Residual, unknown and prescribed degrees of freedom of a solver of fdgeom or of Firedrake."""
     known: Any = holder.getDict().get(PROBLEM)
     if known is not None:

@@ -148,48 +148,12 @@ def refuse_unknown(
     return later
 
 
-def wants_compiled(user: dict, prefix: str, argument: bool | None) -> bool:
-    """Whether steps may run in compiled code; removes ``fdgeom_compiled`` from ``user``."""
-    if argument is not None:
-        instance("compiled", argument, bool, "True, False or None")
-    database = PETSc.Options()
-    choice = argument
-    if COMPILED in user:
-        choice = str(user.pop(COMPILED)).lower() not in ("0", "false", "no", "off")
-    if prefix and database.hasName(prefix + COMPILED):
-        choice = database.getBool(prefix + COMPILED)
-    return not asking_for_snes(user, prefix) if choice is None else choice
-
-
 def asking_for_snes(user: Mapping, prefix: str) -> list[str]:
     """The options of a stepper that compiled steps do not support."""
     keys = list(user)
     if prefix:
         keys += [k for k in PETSc.Options().getAll() if k.startswith(prefix)]
     return [k for k in keys if not k.endswith((*TOLERANCES, COMPILED))]
-
-
-def only_shows(user: Mapping, prefix: str, argument: bool | None) -> bool:
-    """Whether options that show iterations are the only reason why steps are not compiled."""
-    chosen = COMPILED in user or (prefix and PETSc.Options().hasName(prefix + COMPILED))
-    asked = asking_for_snes(user, prefix)
-    return argument is None and not chosen and bool(asked) and all(map(_SHOWS.match, asked))
-
-
-def warn_of_shown(why: str, comm) -> None:
-    """Warn once, on rank 0, that an option that shows iterations costs time."""
-    if comm.rank == 0 and why not in _warned:
-        _warned.add(why)
-        warnings.warn(
-            f"{why}, which takes longer than compiled code; this warning appears once", stacklevel=4
-        )
-
-
-def who_asked_for_snes(user: Mapping, prefix: str) -> str:
-    """A sentence that names the option or argument that made :func:`wants_compiled` False."""
-    options = asking_for_snes(user, prefix)
-    name = f"the option {options[0]!r}" if options else "compiled=False"
-    return f"{name} asks for PETSc SNES"
 
 
 @contextmanager
@@ -210,7 +174,60 @@ def falling_back(
                 f"compiled: {what} cannot be compiled: {why}; leave compiled out, and {instead}"
             ) from error
         if not isinstance(error, CannotCompile) and comm.rank == 0:
-            warnings.warn(f"{instead}, and are slower: {why}", stacklevel=5)
+            warnings.warn(f"{instead}, and are slower: {why}", stacklevel=7)
+
+
+class CompiledCode:
+    """Whether solves run in compiled code, by the user's options, and those that PETSc SNES took over."""
+
+    # argument: `compiled` of a constructor; `fdgeom_compiled` is removed from `user`. what is compiled,
+    # and what is solved, for messages; instead: what happens instead.
+    def __init__(
+        self, user: dict, prefix: str, argument: bool | None, comm: MPI.Comm, *, what: str,
+        solve: str, instead: str,
+    ) -> None:  # fmt: skip
+        if argument is not None:
+            instance("compiled", argument, bool, "True, False or None")
+        choice, database = argument, PETSc.Options()
+        if COMPILED in user:
+            choice = str(user.pop(COMPILED)).lower() not in ("0", "false", "no", "off")
+        if prefix and database.hasName(prefix + COMPILED):
+            choice = database.getBool(prefix + COMPILED)
+        asked = asking_for_snes(user, prefix)
+        name = f"the option {asked[0]!r}" if asked else "compiled=False"
+        self._asked = f"{name} asks for PETSc SNES"
+        #: Whether the user's options leave compiled code.
+        self.wanted = not asked if choice is None else choice
+        # Whether options that show iterations are the only reason for PETSc SNES.
+        self._shows = choice is None and bool(asked) and all(map(_SHOWS.match, asked))
+        #: Why the solves go through PETSc SNES; None if compiled code is to do them.
+        self.why_not = None if self.wanted or self._shows else self._asked
+        self._required, self._comm, self._what, self._instead = bool(argument), comm, what, instead
+        self.fallbacks = Fallbacks(comm, solve, required=self._required)
+
+    @contextmanager
+    def making(self) -> Iterator[None]:
+        """Context of a compilation, whose failure is the reason for PETSc SNES."""
+        with falling_back(
+            self.give_up,
+            self._comm,
+            required=self._required,
+            what=self._what,
+            instead=self._instead,
+        ):
+            yield
+        if self._shows and self.why_not is None:
+            self.give_up(self._asked)
+            if self._comm.rank == 0 and self._asked not in _warned:
+                _warned.add(self._asked)
+                warnings.warn(
+                    f"{self._asked}, which takes longer than compiled code; this warning appears once",
+                    stacklevel=5,
+                )
+
+    def give_up(self, why: str) -> None:
+        """Leave the solves to PETSc SNES, for a reason."""
+        self.why_not = why
 
 
 class Fallbacks(dict):

@@ -2,8 +2,8 @@
 
 - `operation`: the base class, tangents and cotangents, and the adjoint of a list; `HostOperation` for
   operations that a Python method performs; `host`: two kinds of these;
-- `map`: assignments at nodes, and conditions that fail a step; `solve`: solves for an unknown;
-  `prescribed`: prescribed degrees of freedom of unknowns; `assemble`: derivatives of functionals;
+- `map`: assignments at nodes, and conditions that fail a step; `solve`: solves for an unknown, with
+  prescribed degrees of freedom; `assemble`: derivatives of functionals;
   `copy`: copies of degrees of freedom; `interpolate`: interpolants, inverse matrices, numbers of a Real
   space as fields, and data of users sampled at nodes;
 - `dependent`: functions that are recomputed when the data that they are made from change;
@@ -20,7 +20,7 @@ from fdgeom.operations.copy import Copy
 from fdgeom.operations.flow import (
     Assignments,
     Flow,
-    check_unknowns,
+    completed,
     flattened,
     merged,
     with_assignments,
@@ -40,12 +40,5 @@ from fdgeom.operations.operation import (
     parts,
     reverse,
 )
-from fdgeom.operations.prescribed import (
-    EssentialValues,
-    GivenValues,
-    dofs_of,
-    prescribed,
-    solve_operations,
-)
 from fdgeom.operations.reverse_sweep import AdjointStep, Strides
-from fdgeom.operations.solve import PROBLEM, Attempt, Prescribed, Solve
+from fdgeom.operations.solve import PROBLEM, Attempt, Prescribed, Solve, dofs_of

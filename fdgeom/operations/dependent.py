@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
-import numpy as np
 from firedrake import Constant, Form, Function
 from tsfc.ufl_utils import extract_firedrake_constants
 from ufl.algorithms import extract_coefficients
@@ -25,57 +25,22 @@ class Sources:
     # through a PETSc Vec or a NumPy view.
     def __init__(self, *things: Form | Expr) -> None:
         self.functions, self.constants = _read_by(things)
-        real = [f for f in self.functions if is_real(f)]
-        self._numbers = [f.dat for f in (*self.constants, *real)]
-        self._others = [f for f in self.functions if f not in real]
-        self._snapshot: Snapshot | None = None
-        self._seen: list[bytes] | None = None
-        #: As in a Snapshot.
-        self.known_by: dict[int, tuple] = {}
+        #: The values of the last :meth:`take`.
+        self.snapshot: Any = None
 
     def changed(self) -> bool:
         """Whether a value has changed on any rank since the last :meth:`take`; True before the first."""
-        if self._seen is None or self._now() != self._seen:
-            return True
-        return self._snapshot is not None and not self._snapshot.holds()
+        return self.snapshot is None or not self.snapshot.holds()
 
     def take(self) -> None:
         """Save the present values."""
-        self._seen = self._now()
-        if self._others:
-            self._snapshot = self._snapshot or Snapshot(self._others)
-            for function in self._others:
-                # Values may have been set without Firedrake's knowledge; the ghosts are then stale.
-                function.dat.halo_valid = False
-            self._snapshot.take()
-
-    def _now(self) -> list[bytes]:
-        return [np.asarray(dat.data_ro).tobytes() for dat in self._numbers]
-
-    # --- as a Snapshot ---------------------------------------------------------------------------
-    def keys(self) -> list[int]:
-        """The keys of the Constants and Real functions, then those of the other functions."""
-        others = [] if self._snapshot is None else self._snapshot.keys()
-        return [*map(id, self._numbers), *others]
-
-    def values(self) -> list:
-        """The saved values, in the order of :meth:`keys`."""
-        return [*self._seen, *([] if self._snapshot is None else self._snapshot.values())]
-
-    def remember(self, values: list, of=None) -> None:
-        """Replace saved values by those of :meth:`values`; with ``of``, only those of the keys in ``of``."""
-        count = len(self._numbers)
-        for k, (dat, value) in enumerate(zip(self._numbers, values[:count], strict=True)):
-            if of is None or id(dat) in of:
-                self._seen[k] = value if isinstance(value, bytes) else value.tobytes()
-        if self._snapshot is not None:
-            self._snapshot.remember(values[count:], of)
-
-    def changed_keys(self) -> set[int]:
-        """The keys whose values differ from the saved ones, on any rank."""
-        found = zip(self._numbers, self._seen, self._now(), strict=True)
-        others = set() if self._snapshot is None else self._snapshot.changed_keys()
-        return {id(dat) for dat, seen, now in found if seen != now} | others
+        real = [f for f in self.functions if is_real(f)]
+        others = [f for f in self.functions if f not in real]
+        self.snapshot = self.snapshot or Snapshot(others, [*self.constants, *real])
+        for function in others:
+            # Values may have been set without Firedrake's knowledge; the ghosts are then stale.
+            function.dat.halo_valid = False
+        self.snapshot.take()
 
 
 def _read_by(things) -> tuple[list[Function], list[Constant]]:
@@ -265,11 +230,6 @@ class DependentInputs:
         for dependent in (*self._of_mesh, *self._of_users) if moved else self._of_users:
             dependent.refresh()
         self._version = version
-
-
-def all_constants(*things: Form | Expr) -> list[Constant]:
-    """The Constants in forms or expressions and in the sources of their dependent functions."""
-    return [c for c in read_in(*things) if isinstance(c, Constant)]
 
 
 def constants_behind(*things: Form | Expr) -> list[Constant]:

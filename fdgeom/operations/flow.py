@@ -114,3 +114,30 @@ def merged(flows: Sequence[Flow]) -> list[Flow]:
 def flattened(flows: Sequence[Flow]) -> list[Operation]:
     """The operations of a step, with their fractions of it and their places in time."""
     return [op.scaled(flow.fraction, flow.begin) for flow in flows for op in flow.operations]
+
+
+def completed(flows: Sequence[Flow], system) -> list[Flow]:
+    """The flows with a clock for every operation and checks of rotations.
+
+    Operations without a clock get that of the system at the end of the step.
+    """
+    made: dict[tuple, tuple[Operation, ...]] = {}
+    checked: dict[int, Sequence[Operation]] = {}
+    check_unknowns([op for flow in flows for op in flow.operations])
+    found = []
+    for flow in flows:
+        name, operations = id(flow.operations), flow.operations
+        if name not in checked:
+            turns = system.turns
+            checked[name] = operations if turns is None else turns.checked(operations)
+        key = name, flow.fraction, flow.begin
+        if key not in made:
+            made[key] = tuple(_timed(op, flow, system.clocks) for op in checked[name])
+        found.append(replace(flow, operations=made[key]))
+    return found
+
+
+def _timed(op: Operation, flow: Flow, clocks: tuple) -> Operation:
+    if op.clock is not None or not clocks:
+        return op
+    return op.placed(clock=clocks, at=(1.0 - flow.begin) / flow.fraction)

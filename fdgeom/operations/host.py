@@ -21,6 +21,7 @@ class Performed(HostOperation):
     do: Callable[[], None]
     #: The operations, or a function that makes them when derivatives need them.
     operations: Sequence[Operation] | Callable[[], Sequence[Operation]]
+    why_not_compiled: str = ""
 
     @property
     def reads(self) -> list[Function]:

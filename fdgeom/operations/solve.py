@@ -31,17 +31,29 @@ class Prescribed:
         A Function of the space of the part that holds their values; zero by default.
     part : int, optional
         The number of the part of a mixed unknown (default 0).
+    before : sequence of Operation, optional
+        The operations that set ``value`` before the solve.
     """
 
     dofs: np.ndarray
     value: Function | None = None
     part: int = 0
+    before: Sequence[Operation] = ()
 
     def values(self) -> np.ndarray | float:
         """The present values, in the order of ``dofs``."""
         if self.value is None:
             return 0.0
         return self.value.dat.data_ro_with_halos.reshape(-1)[self.dofs]
+
+
+def dofs_of(bc) -> np.ndarray:
+    """The local scalar degrees of freedom of a DirichletBC, numbered in the whole vector space."""
+    space = bc.function_space()
+    component = space.component
+    block = (space if component is None else space.parent).block_size
+    held = np.arange(block) if component is None else np.array([component])
+    return (block * np.asarray(bc.nodes)[:, None] + held[None, :]).ravel()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

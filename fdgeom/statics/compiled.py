@@ -18,7 +18,7 @@ from fdgeom.errors import SolveFailed
 from fdgeom.execution import Numerics
 from fdgeom.lie.groups import R3xSO3
 from fdgeom.operations import ConvergenceTest, Map, Operation, Prescribed, Reason
-from fdgeom.statics.problem import Condition, EquilibriumProblem
+from fdgeom.statics.problem import EquilibriumProblem, PathCondition
 from fdgeom.statics.stability import Stability, stability_of
 
 # Right-hand sides of the equations for an update: minus the residual with the increments of held nodes,
@@ -53,7 +53,7 @@ class CompiledNewton:
         )
         self._report = self._iteration.report
 
-    def solve(self, condition: Condition | None = None) -> tuple[Reason, np.ndarray | None]:
+    def solve(self, condition: PathCondition | None = None) -> tuple[Reason, np.ndarray | None]:
         """Solve from the present configuration, at its load or with a condition: why the iteration ended,
         and with a condition the displacement. If it fails, nothing changes.
         """
@@ -133,7 +133,7 @@ class CompiledNewton:
     # then the change of the load. If K is nearly singular this loses digits, which the next iteration
     # recovers: it refines the last one (Govaerts & Pryce, Block elimination with one refinement, BIT
     # 30, 1990).
-    def _iterate_along(self, condition: Condition, moved: np.ndarray) -> Reason:
+    def _iterate_along(self, condition: PathCondition, moved: np.ndarray) -> Reason:
         """Newton's iteration with the condition, which adds updates to ``moved``."""
         problem, iteration = self._problem, self._iteration
         normal, slope = condition.normal, condition.slope
@@ -245,7 +245,7 @@ def _equations(problem: EquilibriumProblem, sides: Constant, forces: Function) -
         work -= sides[_LOADS] * replace(problem.loads_form, {v: test})
     work -= sides[_GIVEN] * problem.rod.cells.at_nodes(ufl.dot(forces, along))
     found: list[Operation] = []
-    prescribed = [Prescribed(e.dofs, part=e.part) for e in unknown.essential]
+    prescribed = [Prescribed(e.dofs, part=e.part) for e in unknown.prescribed]
     if held is not None and held.varies:
         needed = held.assignments(problem.motion.time)[held.increment]
         (group,) = unknown.assignments(

@@ -13,7 +13,7 @@ from fdgeom import citations
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.forces import Forces, StressResultants, from_space
 from fdgeom.build_message import compiling
-from fdgeom.data import Number, Snapshot
+from fdgeom.data import Number
 from fdgeom.errors import LoadStepFailed, SolveFailed
 from fdgeom.execution import VectorAssembly
 from fdgeom.execution.options import check_parameters
@@ -117,11 +117,11 @@ class StaticEquilibrium(OffTape, NotCopied):
         self._stresses: dict[Beam, VectorAssembly] = {}
         self._resultants: dict[Beam, StressResultants] = {}
         self._time = Number(self._motion.time)
-        #: The configurations before steps, by the halvings that are left.
-        self._before: dict[int, Snapshot] = {}
         self._checked = False
         self._iterations = Iterations(self._problem, given, prefix, compiled)
         self._path = EquilibriumPath(self._problem, self._iterations)
+        #: The configuration before a call.
+        self._start = self._problem.snapshot()
 
     def _check_held(self) -> None:
         if sum(len(hold.components) for hold in self._motion.holds) >= 3:
@@ -148,12 +148,12 @@ class StaticEquilibrium(OffTape, NotCopied):
     @property
     def why_not_compiled(self) -> str | None:
         """The reason why they go through PETSc SNES, in a sentence; None if they are compiled."""
-        return self._iterations.why_not
+        return self._iterations.code.why_not
 
     @property
     def fallbacks(self) -> dict[str, int]:
         """Number of solves through PETSc SNES after a failure of compiled code, by reason."""
-        return dict(self._iterations.fallbacks)
+        return dict(self._iterations.code.fallbacks)
 
     # --- solving -------------------------------------------------------------------------------------
     def solve(
@@ -225,10 +225,7 @@ class StaticEquilibrium(OffTape, NotCopied):
 
     def _load_step(self, load: float, time: float, halvings: int) -> None:
         start, begin = self.load, self._time.value
-        if halvings not in self._before:
-            self._before[halvings] = Snapshot(self._problem.functions)
-        before = self._before[halvings]
-        before.take()
+        before = self._problem.snapshot()
         turned = self._problem.turned()
         self._problem.load = load
         self._motion.set_time(time)
@@ -245,8 +242,6 @@ class StaticEquilibrium(OffTape, NotCopied):
                 raise
         # Not in the handler: a traceback would list the failures of all halves.
         before.restore()
-        self._problem.load = start
-        self._motion.set_time(begin)
         self._load_step((start + load) / 2, (begin + time) / 2, halvings - 1)
         self._load_step(load, time, halvings - 1)
 
@@ -383,18 +378,16 @@ class StaticEquilibrium(OffTape, NotCopied):
 
     @STATICS
     def _run_step(self, step: Callable[[int], None], k: int) -> None:
-        load, time, path = self.load, self._time.value, self._path
+        load, path = self.load, self._path
         self._motion.consistency.read_poses()
         direction, points = path.direction, list(path.points)
-        self._problem.snapshot.take()
+        self._start.take()
         try:
             self._check_start()
             step(k)
         except BaseException as failure:  # Ctrl-C too
             with shielded():
-                self._problem.snapshot.restore()
-                self._problem.load = load
-                self._motion.set_time(time)
+                self._start.restore()
                 path.direction, path.points = direction, points
             if not isinstance(failure, SolveFailed):
                 raise

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any
 
@@ -10,19 +9,10 @@ import numpy as np
 
 from fdgeom.beams.contact.contact import contacts_of
 from fdgeom.errors import CannotCompile, SolveFailed
-from fdgeom.execution.options import (
-    Fallbacks,
-    SolveOptions,
-    falling_back,
-    list_on_help,
-    only_shows,
-    wants_compiled,
-    warn_of_shown,
-    who_asked_for_snes,
-)
+from fdgeom.execution.options import CompiledCode, SolveOptions, list_on_help
 from fdgeom.operations import Reason
 from fdgeom.statics.newton import DEFAULTS, GroupNewton
-from fdgeom.statics.problem import Condition, EquilibriumProblem
+from fdgeom.statics.problem import EquilibriumProblem, PathCondition
 from fdgeom.statics.rigid_motions import free_motion
 from fdgeom.statics.stability import Stability
 
@@ -33,8 +23,7 @@ class Iterations:
     """Newton's method at a given load, and along a path of equilibria."""
 
     # `given` are the user's PETSc options, `prefix` is that of the command line, `compiled` selects
-    # compiled code (None: where possible). `why_not` is the reason for PETSc SNES, None if it is
-    # compiled; `fallbacks` counts solves of compiled code that went through PETSc SNES.
+    # compiled code (None: where possible).
     def __init__(
         self,
         problem: EquilibriumProblem,
@@ -43,24 +32,20 @@ class Iterations:
         compiled: bool | None,
     ) -> None:
         self._problem, self._motion = problem, problem.motion
-        shows = only_shows(given, prefix, compiled)
-        wanted, self._required = wants_compiled(given, prefix, compiled), bool(compiled)
-        self.fallbacks = Fallbacks(self._motion.comm, "an equilibrium", required=self._required)
+        self.code = CompiledCode(
+            given, prefix, compiled, self._motion.comm, what="this equilibrium",
+            solve="an equilibrium", instead="equilibria go through PETSc SNES",
+        )  # fmt: skip
         self._counts: Counter[str] = Counter()
         self._through_petsc: dict[bool, GroupNewton] = {}
         self._layout: Any = None
         list_on_help("StaticEquilibrium", prefix, (), self._motion.comm)
-        asked = who_asked_for_snes(given, prefix)
-        self.why_not = None if wanted or shows else asked
-        if wanted or shows:
-            with self._falling_back():
+        if self.code.why_not is None:
+            with self.code.making():
                 # Inside of the method: statics can be read without the compiler.
                 from fdgeom.compile import layout_of
 
                 self._layout = layout_of(problem.pose)
-        if shows and self.why_not is None:
-            self.why_not = asked
-            warn_of_shown(asked, self._motion.comm)
         self._given = SolveOptions(given, prefix)
         if self._given.told:
             self._petsc(bordered=False)  # so that an unknown option is refused now
@@ -95,10 +80,10 @@ class Iterations:
     @cached_property
     def _compiled(self) -> Any:
         """The compiled iteration; None if there is none."""
-        if self.why_not is None:
+        if self.code.why_not is None:
             from fdgeom.statics.compiled import CompiledNewton
 
-            with self._falling_back():
+            with self.code.making():
                 # Of a beam by itself nothing else finds that out.
                 if self._motion.joints is None and (free := free_motion(self._motion)):
                     raise CannotCompile(f"{free}, so that the stiffness may be singular")
@@ -106,20 +91,8 @@ class Iterations:
                 return CompiledNewton(self._problem, self._counts, options, self._layout)
         return None
 
-    def _falling_back(self) -> AbstractContextManager:
-        return falling_back(
-            self._give_up,
-            self._motion.comm,
-            required=self._required,
-            what="this equilibrium",
-            instead="equilibria go through PETSc SNES",
-        )
-
-    def _give_up(self, why: str) -> None:
-        self.why_not = why
-
     # --- solving -----------------------------------------------------------------------------------
-    def solve(self, condition: Condition | None = None, *, may_fail: bool = True) -> Any:
+    def solve(self, condition: PathCondition | None = None, *, may_fail: bool = True) -> Any:
         """Newton's iteration from the present configuration, at the present load or with a condition for
         it; the displacement with a condition. ``may_fail``: smaller steps come after a failure.
         """
@@ -135,7 +108,7 @@ class Iterations:
         # PETSc would do the same but for pivots, and has the last word.
         if may_fail and reason != Reason.SINGULAR:
             raise SolveFailed(f"Newton's method ended with {_words(reason)}")
-        with self.fallbacks.through_petsc(_words(reason)):
+        with self.code.fallbacks.through_petsc(_words(reason)):
             return through_petsc()
 
     def direction(self, normal: np.ndarray, slope: float) -> tuple[np.ndarray, float, Stability]:
@@ -144,14 +117,14 @@ class Iterations:
             return self._petsc(bordered=True).direction(normal, slope)
         found = self._compiled.direction(normal, slope)
         if found is None:
-            with self.fallbacks.through_petsc(f"{_words(Reason.SINGULAR)} on the path"):
+            with self.code.fallbacks.through_petsc(f"{_words(Reason.SINGULAR)} on the path"):
                 found = self._petsc(bordered=True).direction(normal, slope)
         return found
 
     def stats(self) -> dict[str, int]:
         """Solves, those of them through PETSc SNES, Newton and Krylov iterations since this was made."""
         found = {name: self._counts[name] for name in _COUNTED}
-        petsc = found["solves"] if self.why_not else sum(self.fallbacks.values())
+        petsc = found["solves"] if self.code.why_not else sum(self.code.fallbacks.values())
         return found | {"steps_through_petsc": petsc}
 
 

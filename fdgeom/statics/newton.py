@@ -13,7 +13,7 @@ from fdgeom.execution import COUPLED
 from fdgeom.execution.options import refuse_unknown
 from fdgeom.execution.petsc_messages import divergence, set_from_options, show_reason
 from fdgeom.execution.petsc_messages import reason as petsc_reason
-from fdgeom.statics.problem import Condition, EquilibriumProblem
+from fdgeom.statics.problem import EquilibriumProblem, PathCondition
 from fdgeom.statics.stability import Stability, stability_of
 
 #: Steps are taken whole: mixed integration points let the residual grow on the way. The residual's
@@ -53,7 +53,7 @@ class GroupNewton:
         self._n = len(start)
         self._last = bordered and self.comm.rank == self.comm.size - 1
         zero = np.zeros(self._n)
-        self._origin, self._condition = (start, 0.0), Condition(zero, 1.0, 0.0, zero, 0.0)
+        self._origin, self._condition = (start, 0.0), PathCondition(zero, 1.0, 0.0, zero, 0.0)
 
         options = dict(options)
         options.pop("mat_type", None)
@@ -122,7 +122,7 @@ class GroupNewton:
     def direction(self, normal: np.ndarray, slope: float) -> tuple[np.ndarray, float, Stability]:
         """The direction (du, dλ) along the path, with normal·du + slope dλ = 1, and the stability."""
         u = self._problem.start()
-        self._condition = Condition(normal, slope, 0.0, u, 0.0)
+        self._condition = PathCondition(normal, slope, 0.0, u, 0.0)
         self._tangent = self._problem.tangent(u)
         self._border()
         self._f.set(0.0)
@@ -136,7 +136,9 @@ class GroupNewton:
             raise SolveFailed(f"the linear solve failed (KSP reason {ksp.getConvergedReason()})")
         return *self._read(self._x), stability_of(self._problem, self._tangent)
 
-    def solve(self, condition: Condition | None = None, *, provisional: bool = True) -> np.ndarray:
+    def solve(
+        self, condition: PathCondition | None = None, *, provisional: bool = True
+    ) -> np.ndarray:
         """Solve from the present configuration, at its load or (bordered) with a condition; returns the
         displacement.
         """

@@ -6,11 +6,10 @@ import numpy as np
 import scipy
 from firedrake import Function
 
-from fdgeom.data import Snapshot
 from fdgeom.errors import SolveFailed
 from fdgeom.statics.iterations import Iterations
 from fdgeom.statics.linear_algebra import modes_of
-from fdgeom.statics.problem import Condition, EquilibriumProblem
+from fdgeom.statics.problem import EquilibriumProblem, PathCondition
 from fdgeom.statics.stability import Stability
 
 # Of a part of a step: how far the path may leave its tangent, and the least cosine of its turn.
@@ -71,8 +70,7 @@ class EquilibriumPath:
 
     def __init__(self, problem: EquilibriumProblem, iterations: Iterations) -> None:
         self._problem, self._iterations = problem, iterations
-        self._start = Snapshot(problem.functions)
-        self._load = 0.0
+        self._start = problem.snapshot()
         # The tangent at the end of the last step, None before the first.
         self.direction: np.ndarray | None = None
         self._slope = 0.0
@@ -97,14 +95,14 @@ class EquilibriumPath:
             last = load_step is not None and abs(here.load + condition.dload - begin) >= load_step
             if last:
                 condition = self._to_load(here, condition, begin, load_step)
-            self._mark()
+            self._start.take()
             try:
                 there, point, done = self._part(here, condition)
                 if load_step is not None and abs(there.load - begin) > load_step * (1 + 1e-9):
                     raise SolveFailed("the load changes by more than load_step")
             except SolveFailed as failure:
                 part /= 2
-                self._restore()
+                self._start.restore()
                 if part < _LEAST * abs(length):
                     raise SolveFailed(
                         f"{failure}, also with steps of {part:.2g}", remedy=failure.remedy
@@ -130,30 +128,22 @@ class EquilibriumPath:
         problem.by_node(across)[:, :6] = point.modes[mode].dat.data_ro
         across -= self._dot(across, point.direction) * point.direction
         across /= np.sqrt(self._dot(across, across))
-        self._mark()
+        self._start.take()
         part = length
         while True:
-            condition = Condition(weights * across, 0.0, part, part * across, 0.0)
+            condition = PathCondition(weights * across, 0.0, part, part * across, 0.0)
             try:
                 self._go(condition)
                 there = self._here(np.sign(length) * across)
                 break
             except SolveFailed:
                 part /= 2
-                self._restore()
+                self._start.restore()
                 if abs(part) < _OFF * abs(length):
                     raise
         self.direction, self._slope = there.du, there.slope
         if part != length:
             self.step(abs(length - part))
-
-    def _mark(self) -> None:
-        self._start.take()
-        self._load = self._problem.load
-
-    def _restore(self) -> None:
-        self._start.restore()
-        self._problem.load = self._load
 
     # --- a part of a step ------------------------------------------------------------------------------
     def _here(self, forward: np.ndarray | None) -> _Place:
@@ -168,18 +158,18 @@ class EquilibriumPath:
             raise SolveFailed("the loads do not move the beam: there is no path to follow")
         return _Place(self._problem.load, du / length, dload / length, stability)
 
-    def _arc(self, here: _Place, size: float) -> Condition:
+    def _arc(self, here: _Place, size: float) -> PathCondition:
         """The condition of a plane normal to the path (Riks)."""
         normal = self._problem.weights * here.du
-        return Condition(normal, 0.0, size, size * here.du, size * here.slope)
+        return PathCondition(normal, 0.0, size, size * here.du, size * here.slope)
 
     @staticmethod
-    def _to_load(here: _Place, arc: Condition, begin: float, load_step: float) -> Condition:
+    def _to_load(here: _Place, arc: PathCondition, begin: float, load_step: float) -> PathCondition:
         """The condition of a bound of the load in that direction."""
         change = begin + np.copysign(load_step, arc.dload) - here.load
-        return Condition(0 * arc.normal, 1.0, change, change / here.slope * here.du, change)
+        return PathCondition(0 * arc.normal, 1.0, change, change / here.slope * here.du, change)
 
-    def _go(self, condition: Condition) -> None:
+    def _go(self, condition: PathCondition) -> None:
         """Meet a condition, from the mark."""
         turned = self._problem.turned()
         off = self._iterations.solve(condition) - condition.du
@@ -189,7 +179,7 @@ class EquilibriumPath:
             )
         self._problem.check_turned(turned)
 
-    def _part(self, here: _Place, condition: Condition):
+    def _part(self, here: _Place, condition: PathCondition):
         """The point at its end, the first singular point on the way, and the completed fraction."""
         self._go(condition)
         there = self._here(here.du)
@@ -209,14 +199,14 @@ class EquilibriumPath:
             end = 1.0
         return self._at(here, condition, end), point, end
 
-    def _at(self, here: _Place, condition: Condition, fraction: float) -> _Place:
+    def _at(self, here: _Place, condition: PathCondition, fraction: float) -> _Place:
         """Go to a fraction of a condition."""
-        self._restore()
+        self._start.restore()
         if fraction:
             self._go(condition.part(fraction))
         return self._here(here.du)
 
-    def _bracket(self, here: _Place, condition: Condition):
+    def _bracket(self, here: _Place, condition: PathCondition):
         """Fractions before and behind the first change of sign of an eigenvalue, and the load
         there; None for the load if no eigenvalue is zero there, but pivots of an unsymmetric
         stiffness alone.

@@ -77,7 +77,7 @@ class LoadProgram:
 
 
 @dataclass(frozen=True)
-class Condition:
+class PathCondition:
     """Condition for the load along a path, normal·(u - u₀) + slope (λ - λ₀) = size, and a guess."""
 
     normal: np.ndarray
@@ -86,10 +86,10 @@ class Condition:
     du: np.ndarray
     dload: float
 
-    def part(self, fraction: float) -> "Condition":
+    def part(self, fraction: float) -> "PathCondition":
         """The condition of a fraction of the way."""
         size, du, dload = fraction * self.size, fraction * self.du, fraction * self.dload
-        return Condition(self.normal, self.slope, size, du, dload)
+        return PathCondition(self.normal, self.slope, size, du, dload)
 
 
 class EquilibriumProblem:
@@ -126,19 +126,24 @@ class EquilibriumProblem:
         if motion.joints is not None:
             self.multiplier = Function(motion.joints.space, name="multiplier")
             self.functions = (*self.pose, self.multiplier)
-        self.snapshot = Snapshot(self.functions)
 
         self._set_rows()
         self._set_forms()
         self._runs: dict[Operation, Run] = {}
         self._x = np.zeros(self._size)
 
+    def snapshot(self) -> Snapshot:
+        """The present configuration with its load and its time."""
+        made = Snapshot(self.functions, [self.factor, *self.motion.clocks])
+        made.take()
+        return made
+
     def _set_rows(self) -> None:
         """Find the rows of held, idle and multiplier degrees of freedom of the unknown."""
         motion = self.motion
         self._width = width = self.unknown_space.value_size
         self._size = width * self.space.dof_dset.size
-        own = [e.dofs[e.dofs < self._size] for e in self.unknown.essential]
+        own = [e.dofs[e.dofs < self._size] for e in self.unknown.prescribed]
         none = np.array([], dtype=int)
         self.rows = np.concatenate([none, *own])
         self.held, self._held_rows = None, none

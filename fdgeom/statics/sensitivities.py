@@ -19,7 +19,7 @@ from fdgeom.execution import VectorAssembly
 from fdgeom.forms import is_real, simplify, slope_by
 from fdgeom.interrupt import shielded
 from fdgeom.lie import arrays, join
-from fdgeom.operations import ArrayOperation, EssentialValues, Map, Operation, solve_operations
+from fdgeom.operations import ArrayOperation, Map, Operation, Prescribed, Solve
 from fdgeom.statics.pencil import data_of
 from fdgeom.statics.problem import EquilibriumProblem, LoadProgram
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
@@ -61,13 +61,10 @@ class TapedPoint:
 
 @dataclass
 class InitialState:
-    """The initial state of a solve for an equilibrium, beside Functions, and its result."""
+    """The initial state of a solve for an equilibrium, beside its inputs, and its result."""
 
-    load: float
-    time: float
-    constants: list[np.ndarray]
-    #: Multipliers that the iteration begins with.
-    carried: Kept
+    #: Load, time, Constants, and multipliers that the iteration begins with.
+    given: Kept
     found: Kept | None = None
 
 
@@ -111,31 +108,32 @@ class EquilibriumReplay(Replay):
     def _made_operations(self) -> list[Operation]:
         """From the poses of the beams at the start to those at the equilibrium, for derivatives."""
         motion, unknown = self._motion, self._unknown
-        given, essential = self._given_values()
+        given, prescribed = self._given_values()
         (x, q), (x0, q0) = motion.configuration, self._there
         relative = join(spin(q0, q), x - x0)
         (group,) = unknown.assignments(given, [relative], unknown.no_multiplier)
         # The unknown is zero at the equilibrium, and so is what the poses there give.
-        solve = solve_operations(self._residual, unknown.function, essential, lambda: None)
+        solve = Solve(
+            work=self._residual,
+            unknown=unknown.function,
+            prescribed=prescribed,
+            find=lambda: None,
+        )
         moved = dict(zip(motion.configuration, displaced(self._there, unknown.vector), strict=True))
         read, write = motion.consistency.pose_copies
-        return [*read, Map(values=group), *solve, Map(values=moved), *write]
+        return [*read, Map(values=group), solve, Map(values=moved), *write]
 
-    def _given_values(self) -> tuple[Function, list[EssentialValues]]:
+    def _given_values(self) -> tuple[Function, list[Prescribed]]:
         """The increments of held nodes: zero, except for given poses."""
         motion, unknown = self._motion, self._unknown
-        space = unknown.function.function_space()
-        given, zero = Function(space, name="given"), Function(space, name="zero")
+        given = Function(unknown.function.function_space(), name="given")
         if motion.held is None:
-            return given, list(unknown.essential)
+            return given, unknown.prescribed
         (held,) = motion.held.dofs
-        ours, *others = unknown.essential
+        ours, *others = unknown.prescribed
         moves = motion.held.moved.dat.data_ro_with_halos.reshape(-1)[held] > 0.5
-        found = [
-            EssentialValues(0, ours.dofs[which], old=zero, target=target)
-            for target, which in ((given, ~moves), (None, moves))
-        ]
-        return given, [*found, *others]
+        still = Prescribed(ours.dofs[~moves], parts(given)[0])
+        return given, [still, Prescribed(ours.dofs[moves]), *others]
 
     def title(self, program: LoadProgram) -> str:
         """Description of the solve."""
@@ -148,12 +146,8 @@ class EquilibriumReplay(Replay):
     # --- where it begins -------------------------------------------------------------------------
     def origin(self, touched: Sequence = ()) -> InitialState:
         """The present inputs as an initial state."""
-        self._standing = InitialState(
-            self._problem.load,
-            float(self._motion.time),
-            self.constants(),
-            Kept(self._carried),
-        )
+        more = *self._carried, self._problem.factor, *self._motion.clocks
+        self._standing = InitialState(self.given(more))
         return self._standing
 
     @contextmanager
@@ -162,19 +156,13 @@ class EquilibriumReplay(Replay):
         here = self.origin()
         try:
             with self.holding(inputs, self._motion.configuration):
-                self._set(origin)
+                origin.given.restore()
                 self.renew(inputs)
                 self._standing = origin
                 yield
         finally:
             with shielded():
-                self._set(here)
-
-    def _set(self, origin: InitialState) -> None:
-        self.set_constants(origin.constants)
-        origin.carried.restore()
-        self._problem.load = origin.load
-        self._motion.set_time(origin.time)
+                here.given.restore()
 
     # --- the run ---------------------------------------------------------------------------------
     def run(self, program: LoadProgram) -> None:
@@ -183,9 +171,9 @@ class EquilibriumReplay(Replay):
         self._coefficients.refresh()
         self._standing.found = Kept(self._problem.functions)
 
-    def _lists(self, origin, steps, reached):
+    def _operations_of(self, origin, steps, reached):
         self._stand(origin, steps)
-        return self._list(self._operations, reached), None, None
+        return self._list(self._operations, reached)
 
     def _stand(self, origin: InitialState, program: LoadProgram) -> None:
         """Restore the equilibrium that was found."""

@@ -5,7 +5,7 @@ belong to :mod:`fdgeom.systems` and :mod:`fdgeom.beams`, runs with output to
 :mod:`fdgeom.recording`.
 
 - `stepper`: `advance`, and what happens when a step fails; `method`: what an author of a method defines;
-- `compiled`: steps in compiled code; `step_flows`, `stages`: parts that methods share;
+- `compiled`: steps in compiled code; `stages`: a part that methods share;
 - `sweep`: `PoissonIntegrator` and its symmetric form; `partitioned`, `runge_kutta`,
   `generating_function`, `discrete_gradient` (`mean_derivative`): Poisson and Hamiltonian systems;
 - `rattle`, `discrete_lagrangian` (`holonomic`), `nonholonomic`: constrained systems;

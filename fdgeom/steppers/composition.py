@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from fdgeom.operations import Flow
+from fdgeom.operations import Flow, completed
 from fdgeom.steppers.composition_schemes import (
     BLANES_MOAN,
     PAPERS,
@@ -10,7 +10,6 @@ from fdgeom.steppers.composition_schemes import (
     scheme_of,
     weights,
 )
-from fdgeom.steppers.step_flows import completed
 from fdgeom.steppers.stepper import Stepper
 
 

@@ -103,4 +103,4 @@ def averaged_vector_field(system, points: int) -> Rule:
 
     # The mean of pointwise gradients is that of one metric only.
     pointwise = mean.is_pointwise and not system.forms.pairing_varies
-    return Rule(residual, 1.0, lambda system, active: system.substeps.stage(active, pointwise))
+    return Rule(residual, 1.0, pointwise)

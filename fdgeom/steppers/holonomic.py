@@ -7,7 +7,7 @@ from firedrake import Constant, Form, Function, TestFunction, TestFunctions, spl
 from ufl.core.expr import Expr
 
 from fdgeom.execution import Numerics, saddle
-from fdgeom.operations import Flow, Solve, parts, prescribed, with_assignments
+from fdgeom.operations import Flow, Solve, parts, with_assignments
 from fdgeom.steppers.stepper import Stepper
 
 
@@ -38,15 +38,14 @@ class HolonomicStepper(Stepper):
         numerics: Callable[[Form, Function], Numerics] = saddle,
     ) -> Flow:
         """A solve, with first guesses of the parts of its unknown, and assignments after it."""
-        maps, given = prescribed(self.system.fixed, unknown, dt=dt)
         solve = Solve(
             work=residual,
             unknown=unknown,
-            prescribed=given,
+            prescribed=self.system.fixed,
             dt=dt,
             options=self.solve_options(name, self.solves),
             numerics=numerics,
             name=name,
         )
         guesses = dict(zip(parts(unknown), guess, strict=True))
-        return Flow([*maps, *with_assignments(solve, assignments, guess=guesses)])
+        return Flow(with_assignments(solve, assignments, guess=guesses))

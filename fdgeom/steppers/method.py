@@ -51,8 +51,8 @@ class Method(ABC):
         """
 
     def _form_of(self, system):
-        """The system in the form that the method integrates, if it is not the given one."""
-        return system
+        """The system in the form that the method integrates: of a beam this may be its motion."""
+        return system if isinstance(system, self.moves) else getattr(system, "motion", system)
 
     def _setup(self) -> None:
         """Checks and preparations before the solves are made."""

@@ -3,7 +3,7 @@
 import math
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -17,23 +17,12 @@ from fdgeom.clock import Clock
 from fdgeom.data import Snapshot
 from fdgeom.errors import CannotCompile, SolveFailed, StepFailed
 from fdgeom.execution import Executor, Run, perform
-from fdgeom.execution.options import (
-    Fallbacks,
-    SolveOptions,
-    check_parameters,
-    falling_back,
-    list_on_help,
-    only_shows,
-    wants_compiled,
-    warn_of_shown,
-    who_asked_for_snes,
-)
+from fdgeom.execution.options import CompiledCode, SolveOptions, check_parameters, list_on_help
 from fdgeom.execution.petsc_messages import COMPILED_STEPS, SNES_STEPS
 from fdgeom.forms import paused_collection
 from fdgeom.interrupt import INT, delayed, shielded
-from fdgeom.operations import Flow, Operation, Solve, flattened, merged
+from fdgeom.operations import Flow, Operation, Solve, completed, flattened, merged
 from fdgeom.steppers.method import Method, Restart
-from fdgeom.steppers.step_flows import completed
 from fdgeom.taping import OffTape, record_steps
 from fdgeom.validation import NotCopied, present_number, whole
 
@@ -134,12 +123,15 @@ class Stepper(OffTape, Method, Restart, NotCopied):
         #: Time, time step and number of steps.
         self.clock = Clock(begin=present_number("t0", t0), dt=dt, last_dt=dt)
         self._user, self._prefix = check_parameters(solver_parameters, options_prefix)
-        shows = only_shows(self._user, self._prefix, compiled)
-        self._wanted = wants_compiled(self._user, self._prefix, compiled)
         with paused_collection(), compiling(type(self).__name__):
             self.system = self._form_of(system)
             if not isinstance(self.system, self.moves):
                 raise _wrong_system(type(self), system)
+            comm, name = self.system.mesh.comm, type(self).__name__
+            self._code = CompiledCode(
+                self._user, self._prefix, compiled, comm, what="this stepper",
+                solve=f"a step of {name}", instead="the steps go through PETSc SNES",
+            )  # fmt: skip
             self.system.set_time(self.t)
             #: The calls that perform operations.
             self.runs: dict[Operation, Run] = {}
@@ -154,17 +146,10 @@ class Stepper(OffTape, Method, Restart, NotCopied):
             #: Its steps as a function, for derivatives; made when they are first asked for.
             self.replay: Any = None
             self._fused: ListSteps | None = None
-            self._why_not: str | None = (asked := who_asked_for_snes(self._user, self._prefix))
-            self._required = bool(compiled)
-            comm, what = self.system.mesh.comm, f"a step of {type(self).__name__}"
-            self._fallbacks = Fallbacks(comm, what, required=self._required)
             solves = [op.options.name for op in self._with_options()]
-            list_on_help(type(self).__name__, self._prefix, solves, comm)
-            if self._wanted or shows:
+            list_on_help(name, self._prefix, solves, comm)
+            if self._code.why_not is None:
                 self._fuse()
-            if shows and self._fused is not None:
-                self._give_up(asked)
-                warn_of_shown(asked, comm)
 
     def __setattr__(self, name: str, value) -> None:
         """Set an attribute; after construction public ones only if steps read them again."""
@@ -428,10 +413,12 @@ class Stepper(OffTape, Method, Restart, NotCopied):
         (which may depend a little on the number of nodes solved at a time).
         """
         solvers = self._executor.solvers
-        fused = self._fused.stats() if self._fused else {"solves": 0, "newton_iterations": 0}
+        fused, through_petsc = {"solves": 0, "newton_iterations": 0}, self.steps
+        if self._fused is not None:
+            fused, through_petsc = self._fused.stats(), sum(self._code.fallbacks.values())
         return {
             "steps": self.steps,
-            "steps_through_petsc": sum(self._fallbacks.values()) if self._fused else self.steps,
+            "steps_through_petsc": through_petsc,
             "solves": fused["solves"] + sum(s.solves for s in solvers),
             "newton_iterations": fused["newton_iterations"]
             + sum(s.newton_iterations for s in solvers),
@@ -446,41 +433,33 @@ class Stepper(OffTape, Method, Restart, NotCopied):
     @property
     def why_not_compiled(self) -> str | None:
         """The reason why the steps go through PETSc SNES, in a sentence; None if they are compiled."""
-        return None if self.is_compiled else self._why_not
+        return self._code.why_not
 
     @property
     def fallbacks(self) -> dict[str, int]:
         """Number of solves through PETSc SNES after a failure of compiled code, by reason."""
-        return dict(self._fallbacks)
+        return dict(self._code.fallbacks)
 
     def _fuse(self) -> None:
         """Make compiled steps, if that can be done."""
-        with self._falling_back():
+        with self._code.making():
             if why := self.uncompilable():
                 raise CannotCompile(why)
             # Inside of a function: methods can be read without the compiler.
             from fdgeom.steppers.compiled import ListSteps
 
-            self._fused = ListSteps(self, self._step, self._fallbacks)
+            self._fused = ListSteps(self, self._step, self._code.fallbacks)
+        if self._code.why_not:
+            self._fused = None
 
     def ready_steps(self) -> "ListSteps | None":
         """The compiled steps, ready to run; None if the steps go through PETSc SNES."""
         if self._fused is not None and not self._fused.unit.is_ready:
-            with self._falling_back():
+            with self._code.making():
                 self._fused.unit.make_ready()
+            if self._code.why_not:
+                self._fused = None
         return self._fused
-
-    def _falling_back(self) -> AbstractContextManager:
-        return falling_back(
-            self._give_up,
-            self.system.mesh.comm,
-            required=self._required,
-            what="this stepper",
-            instead="the steps go through PETSc SNES",
-        )
-
-    def _give_up(self, why: str) -> None:
-        self._fused, self._why_not = None, why
 
     def __repr__(self) -> str:
         name, system = type(self).__name__, type(self.system).__name__

@@ -13,7 +13,7 @@ from fdgeom.execution import plain
 from fdgeom.execution.options import SolveOptions
 from fdgeom.forms import flatten
 from fdgeom.identities import Identity, check_now
-from fdgeom.operations import Flow, Operation, Solve, prescribed, with_assignments
+from fdgeom.operations import Flow, Operation, Solve, with_assignments
 from fdgeom.steppers.stepper import Stepper, StepperOptions
 from fdgeom.systems.poisson.checks import pairing_is_apart
 from fdgeom.systems.poisson.poisson import PoissonSystem
@@ -31,9 +31,8 @@ class Rule:
 
     residual: Callable[[PoissonSystem, Stage, Expr], Form]
     reach: float
-    stage: Callable[[PoissonSystem, Sequence[int]], Stage] = lambda system, active: (
-        system.substeps.stage(active)
-    )
+    #: Whether the stage takes a pointwise δh/δz where there is one.
+    pointwise: bool = True
 
 
 def _change(system: PoissonSystem, stage: Stage) -> tuple[Expr, ...]:
@@ -102,14 +101,13 @@ def substep(
     ``system.substeps.companions``.
     """
     dt = Constant(0.0, name="dt")
-    stage = rule.stage(system, active).reaching(rule.reach)
+    stage = system.substeps.stage(active, rule.pointwise, reach=rule.reach)
     # Symmetric, so that methods of second order stay so where coefficients change in time.
     timed = {"dt": dt, "clock": system.clocks or None, "at": 0.5}
-    maps, given = prescribed(stage.essential, stage.unknown, **timed)
     solve = Solve(
         work=rule.residual(system, stage, dt),
         unknown=stage.unknown,
-        prescribed=given,
+        prescribed=stage.prescribed,
         options=options,
         numerics=plain,
         name=" and ".join(system.names[k] for k in active),
@@ -119,7 +117,8 @@ def substep(
     groups = _assignments(system, stage, rule.reach, dt, companions)
     guessed = {id(part) for f in guess for part in f.subfunctions}
     carried = [f for f in stage.unknown.subfunctions if id(f) not in guessed]
-    return [*maps, *with_assignments(solve, groups, guess=guess)], carried
+    before = [op for given in stage.prescribed for op in given.before]
+    return [*before, *with_assignments(solve, groups, guess=guess)], carried
 
 
 def _assignments(system, stage, reach: float, dt, companions) -> list[dict[Function, Expr]]:

@@ -21,6 +21,7 @@ from verification.beams import INERTIA, STIFFNESS, set_smooth, uneven_mesh
 import fdgeom as fg
 from fdgeom.adjoint import steps as replayed
 from fdgeom.adjoint.block import replay_of
+from fdgeom.adjoint.lists import Derivatives
 from fdgeom.adjoint.values import Vectors
 from fdgeom.compile import stored_steps
 
@@ -50,7 +51,7 @@ def swept(run, bars, functions):
     found, way = copied(functions, bars), replay_of(run.stepper)
     origin = way.origin(())
     with way.at(origin, way.inputs):
-        way.pull(origin, STEPS, found, ())
+        way.pull(origin, STEPS, Derivatives(found), ())
     assert way.why_not_compiled is None
     return found
 
@@ -108,6 +109,30 @@ def test_what_is_done_after_the_last_step():
         # Round-off of some steps.
         size = np.abs(other.dat.data_ro).max()
         assert np.abs(one.dat.data_ro - other.dat.data_ro).max() <= 1e-12 * size
+
+
+def test_a_running_functional_of_what_is_made_after_the_steps():
+    """The objective at the end does not read it: the derivatives are those of differences."""
+    one = clamped()
+    stepper = fg.VariationalIntegrator(one, 0.01)
+    running = inner(one.strain, one.strain) * dx(degree=2)
+    last = inner(one.position, one.position) * dx(degree=2)
+    start = one.momentum.copy(deepcopy=True)
+    along = Function(start).assign(0.0)
+    along.dat.data_wo[...] = np.sin(np.arange(along.dat.data_ro.size)).reshape(
+        along.dat.data_ro.shape
+    )
+    along.dat.data_wo[0] = 0.0
+
+    def gradient(h):
+        one.momentum.assign(start + h * along)
+        return fg.gradient(stepper, 3, last, [one.momentum], running=running)
+
+    _, (found,) = gradient(0.0)
+    h = 1e-4
+    difference = (gradient(h)[0] - gradient(-h)[0]) / (2 * h)
+    expected = np.vdot(found.dat.data_ro, along.dat.data_ro)
+    assert difference == pytest.approx(expected, rel=1e-6)
 
 
 def test_by_all_entries_of_a_stiffness_with_a_running_objective(monkeypatch):

@@ -25,7 +25,7 @@ from fdgeom import measures
 from fdgeom.compile.fronts import elimination_order
 from fdgeom.compile.newton import newton_of
 from fdgeom.mesh_data import mark_links
-from fdgeom.operations import EssentialValues
+from fdgeom.operations import Prescribed
 
 #: Cells of some chains.
 LENGTHS = (4, 4, 1, 4, 4, 4, 2, 4, 4, 4, 4, 3, 4) * 3
@@ -108,7 +108,7 @@ def test_given_numbers_stay_to_the_last_digit(rng):
     dofs = np.array([0, 1, 2, 14, 15, 30, 31])
     given = u.copy(deepcopy=True).dat.data_ro.reshape(-1)
     matrix, residual = dense(form, u, dofs)
-    iteration = begun(form, u, [EssentialValues(0, dofs, u)])
+    iteration = begun(form, u, [Prescribed(dofs)])
     assert iteration.report.norm == pytest.approx(np.linalg.norm(residual), rel=1e-14)
     wanted = given - np.linalg.solve(matrix, residual)
     iteration.run()
@@ -146,7 +146,7 @@ def test_the_number_of_negative_eigenvalues(kind, size, rng):
         free = np.setdiff1d(np.arange(len(matrix)), given)
         values = np.linalg.eigvalsh(matrix[np.ix_(free, free)])
         assert np.abs(values).min() > 1e-6
-        essential = [EssentialValues(0, given, u)] if len(given) else []
+        essential = [Prescribed(given)] if len(given) else []
         iteration = begun(form, u, essential)
         assert iteration.report.negative == np.sum(values < 0)
         assert 0 < iteration.report.negative < len(free)

@@ -56,6 +56,20 @@ def test_a_motion_that_begins_at_another_time(make, order, largest, by_hand):
     assert found[-1] < largest
 
 
+def test_another_time_of_the_system_does_not_count():
+    """An equilibrium may leave one: the accelerations are solved for at the time of the stepper."""
+    found = []
+    for left in (0.0, 5.0):
+        system = forced(*exact(T0))
+        stepper = fg.GeneralizedAlpha(system, 0.1, t0=T0)
+        stepper.advance(2)
+        system.v.dat.data_wo[...] += 0.1
+        system.time.assign(float(system.time.dat.data_ro[0]) + left)
+        stepper.advance(2)
+        found.append(system.q.dat.data_ro.copy())
+    assert np.array_equal(*found)
+
+
 FREE_FALL = {
     fg.GeneralizedAlpha: "simo-reissner",
     fg.EnergyMomentum: "directors",

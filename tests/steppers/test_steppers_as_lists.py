@@ -12,9 +12,9 @@ from verification.rod_cases import SEPARATE, moving
 from ways import PETScExecutor, StepsThroughPETSc
 
 import fdgeom as fg
+from fdgeom.beams.rod.turns import TurnCheck
 from fdgeom.compile import CompiledExecutor as Compiled
 from fdgeom.operations import Copy, compilable
-from fdgeom.steppers.step_flows import TurnCheck, TurnsBefore
 
 
 def _state(stepper):
@@ -103,9 +103,8 @@ def test_checks_of_rotations_as_expressions(rng):
 def test_cells_that_need_no_cosine(rng):
     """Nodes that turn by less than 45 degrees turn a cell by less than 90; no wider bound would do."""
     beam = bracket_beam()
-    before = TurnsBefore(turns=beam.turns)
-    old, new = before.orientation, beam.orientation
-    (check,) = TurnCheck(turns=beam.turns, before=before).compiled_as
+    new, old = beam.orientation, Function(beam.orientation.function_space())
+    (check,) = TurnCheck(turns=beam.turns, before=old).compiled_as
     nodes, cells = (Function(FunctionSpace(beam.mesh, *kind)) for kind in (("CG", 1), ("DG", 0)))
     along = np.argsort(np.argsort(beam.mesh.coordinates.dat.data_ro))
     for degrees in (*rng.uniform(0.0, 45.0, 20), 44.9, 45.1):

@@ -128,7 +128,7 @@ def test_accelerations_fulfil_the_equations(motion):
     form += motion.constraint.slope(unknown.nu, motion.acceleration)
     form += motion.constraint.turning(unknown.nu, motion.v)
     parts = [np.array(f.dat.data_ro).reshape(-1) for f in assemble(form).subfunctions]
-    for given in unknown.essential:
+    for given in unknown.prescribed:
         parts[given.part][given.dofs] = 0.0
     # Of numbers of size one to a hundred.
     assert max(np.abs(part).max() for part in parts) < 1e-11

@@ -1,5 +1,7 @@
 """Check of the relative rotation of the two ends of a cell, which a step must not turn too far."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from fdgeom.errors import SolveFailed
 from fdgeom.lie import arrays, quaternion
 from fdgeom.measures import end_values
 from fdgeom.mesh_data import describe
+from fdgeom.operations import Check, Copy, HostOperation, Map, Operation, Solve
 
 
 class Turns:
@@ -39,6 +42,22 @@ class Turns:
         # The vertices come first, of any degree.
         self._ends = orientation.function_space().cell_node_map().values[:, :2]
         self._first, self._last = np.ascontiguousarray(self._ends.T)
+
+    def checked(self, operations: Sequence[Operation]) -> list[Operation]:
+        """The operations of a step, with a check where they turn nodes after a solve."""
+        found: list[Operation] = []
+        solved = False
+        for op in operations:
+            solved = solved or isinstance(op, Solve)
+            if solved and isinstance(op, Map) and self.orientation in op.values:
+                before = Function(self.orientation.function_space(), name="orientation before")
+                at = {"clock": op.clock, "at": op.at}
+                copy = Copy(source=self.orientation, target=before, **at)
+                found += [copy, op, TurnCheck(turns=self, before=before)]
+            else:
+                found.append(op)
+        is_checked = any(isinstance(op, TurnCheck) for op in operations)
+        return list(operations) if is_checked else found
 
     def values(self) -> np.ndarray:
         """A copy of the orientations, for :meth:`check`."""
@@ -110,6 +129,44 @@ class Turns:
         least, place = min(self._comm.allgather((np.nan_to_num(least, nan=-2.0), place)))
         angle = np.nan if least < -1.5 else 2 * np.degrees(np.arccos(np.clip(least, -1, 1)))
         return f"the cell between {place}", float(angle)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TurnCheck(HostOperation):
+    """Fails the step where a cell has turned too far; its sentence needs the place and the angle."""
+
+    turns: Turns
+    #: The orientation before the assignments.
+    before: Function
+
+    @property
+    def reads(self) -> list[Function]:
+        return [self.turns.orientation, self.before]
+
+    @property
+    def writes(self) -> list[Function]:
+        return []
+
+    @property
+    def derivative_as(self) -> Sequence[Operation]:
+        return []
+
+    def run(self) -> None:
+        self.turns.check(self.before.dat.data_ro_with_halos)
+
+    @property
+    def compiled_as(self) -> Sequence[Operation] | None:
+        message = "the two ends of a cell turn too far against one another in a step"
+        before, least = self.before, self.turns.least
+        # The angles at both ends bound the change of that between them.
+        small = float(np.cos(np.arccos(least) / 2)) - ufl.dot(self.turns.orientation, before)
+        return [
+            Check(value=-cosine, limit=-least, message=message, sufficient=enough)
+            for cosine, enough in zip(self.turns.cosines(before), (small, None), strict=False)
+        ]
+
+    def explain(self) -> None:
+        self.run()
 
 
 def _dots(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -1,44 +1,34 @@
 """Base class of steppers of second-order motions, with accelerations consistent with the state."""
 
-from firedrake import Function, SpatialCoordinate
+from firedrake import Constant, Function, SpatialCoordinate
 
-from fdgeom.data import Snapshot, key
+from fdgeom.data import Number, Snapshot, key
 from fdgeom.operations import Copy, Map, Operation, parts
 from fdgeom.operations.dependent import Sources, dependent_of
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.motion.accelerations import Accelerations
 
 
-class LastSteps:
-    """The time after the last steps, and the step before which a coefficient was last another.
+class LastChange(Snapshot):
+    """The number of the step before which a coefficient was last another: a saved value alone."""
 
-    As a snapshot it has no functions.
-    """
+    def __init__(self) -> None:
+        super().__init__([], [Constant(-2.0)])
 
-    def __init__(self, stepper: Stepper) -> None:
-        self._stepper = stepper
-        #: As in a Snapshot.
-        self.known_by: dict[int, tuple] = {}
-        self.time, self.changed_before = stepper.t, -2
+    @property
+    def step(self) -> float:
+        """The number."""
+        return self.pairs[0][0][0]
+
+    @step.setter
+    def step(self, number: int) -> None:
+        self.pairs[0][0][0] = number
 
     def take(self) -> None:
-        """Note the present time."""
-        self.time = self._stepper.t
-
-    def keys(self) -> list[int]:
-        """Stand for the two numbers."""
-        return [id(self), id(self.known_by)]
-
-    def values(self) -> list:
-        """The two numbers."""
-        return [self.time, self.changed_before]
-
-    def remember(self, values: list, of=None) -> None:
-        """Replace the numbers by those of :meth:`values`."""
-        self.time, self.changed_before = values
+        """Keep the number."""
 
     def changed_keys(self) -> set[int]:
-        """Empty: the numbers are no Functions."""
+        """Empty: nobody else has it."""
         return set()
 
 
@@ -48,31 +38,28 @@ class MotionStepper(Stepper):
     # The accelerations are solved for at the start, and when configuration, velocity or time have
     # been set between two steps. When a coefficient has changed they are solved for too, with a -
     # v̇ unchanged: so the order stays, however often coefficients change.
-    def _form_of(self, system):
-        # A beam is a motion in configuration form.
-        return getattr(system, "motion", system)
-
     def _start_motion(self) -> None:
         """Check that the motion can start, and find its accelerations."""
         system = self.system
         system.check_start()
-        self._accelerations = Accelerations(system, compiled=self._wanted)
-        self._known = Snapshot([*system.configuration, system.v])
+        self._accelerations = Accelerations(system, compiled=self._code.wanted)
+        self._known = Snapshot([*system.configuration, system.v], [system.time])
+        self._time = Number(system.time)
         self._carried = Snapshot([system.acceleration, system.algorithmic])
         self._starts: dict[tuple, list[Operation]] = {}
         self._read = Sources(SpatialCoordinate(system.mesh), *self._given())
-        self._last = LastSteps(self)
+        self._last_change = LastChange()
         found = self._beginning()
         self._perform(found)
         self._read.take()
         self.started(found)
 
     def _given(self) -> list:
-        """The coefficients of the accelerations that a user may change."""
+        """The coefficients that a user may change, and that are not made from others."""
         in_time = {key(f) for f in self.system.given_in_time()}
         return [
             c
-            for c in self._accelerations.coefficients()
+            for c in self.system.coefficients()
             if dependent_of(c) is None and not (isinstance(c, Function) and key(c) in in_time)
         ]
 
@@ -81,18 +68,25 @@ class MotionStepper(Stepper):
         return super().fallbacks | self._accelerations.fallbacks
 
     # --- before steps ------------------------------------------------------------------------------
+    def _start(self) -> None:
+        if self._time.value != self.t:
+            # An equilibrium or another stepper has left it.
+            self.system.set_time(self.t)
+        super()._start()
+
     def remembered(self):
-        return self._known, self._carried, self._read, self._last
+        return self._known, self._carried, self._read.snapshot, self._last_change
 
     def start(self, modified=None):
         modified = modified or frozenset()
         if modified.intersection(self._carried.keys()) or not self._carried.holds():
             return self.after_accelerations()
         own = modified.intersection(self._known.keys())
-        if own or self._last.time != self.t or not self._known.holds():
+        if own or not self._known.holds():
             return self._beginning()
-        sampled = self.samples_coefficients and self.steps - self._last.changed_before <= 1
-        if not sampled and (modified.intersection(self._read.keys()) or self._read.changed()):
+        sampled = self.samples_coefficients and self.steps - self._last_change.step <= 1
+        read = self._read.snapshot.keys()
+        if not sampled and (modified.intersection(read) or self._read.changed()):
             return self._again()
         return []
 
@@ -103,8 +97,12 @@ class MotionStepper(Stepper):
         if self.begins(operations):
             self.finished()
         if self._read.changed():
-            self._last.changed_before = self.steps
-            self._read.take()
+            self._take_coefficients()
+
+    def _take_coefficients(self) -> None:
+        """Note the values that the coefficients have before the next step."""
+        self._last_change.step = self.steps
+        self._read.take()
 
     def _name_of_beginning(self) -> tuple:
         return "begin", self.dt
@@ -147,11 +145,10 @@ class MotionStepper(Stepper):
 
     # --- after steps -------------------------------------------------------------------------------
     def finished(self):
-        for snapshot in (self._known, self._carried, self._last):
+        for snapshot in (self._known, self._carried):
             snapshot.take()
 
     def restored(self):
         self.finished()
         # What a script sets now are the coefficients that the accelerations belong to.
-        self._last.changed_before = self.steps
-        self._read.take()
+        self._take_coefficients()

@@ -78,10 +78,6 @@ class VariationalIntegrator(Stepper):
     conserves = ("linear momentum", "angular momentum", "constraint", "velocity constraint")
     cites = ("MarsdenWest2001", "Demoures2015")
 
-    def _form_of(self, system):
-        # A beam is a motion in configuration form.
-        return getattr(system, "motion", system)
-
     # --- the solves --------------------------------------------------------------------------------
     def _setup(self) -> None:
         system = self.system

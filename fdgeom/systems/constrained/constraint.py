@@ -22,7 +22,7 @@ from ufl.core.expr import Expr
 
 from fdgeom.execution import VectorAssembly
 from fdgeom.forms import depends_on, form_of, simplify, substitute
-from fdgeom.operations import EssentialValues
+from fdgeom.operations import Prescribed
 from fdgeom.validation import firedrake_function
 
 # Of |A| |v|: what a start that was meant to be consistent can miss by in double precision.
@@ -125,7 +125,7 @@ class RateConstraint(ABC):
         self,
         velocity: Expr,
         mass: Form,
-        fixed: Sequence[EssentialValues],
+        fixed: Sequence[Prescribed],
         back: Form | None = None,
     ) -> None:
         """Raise ``ValueError`` unless the start is consistent and the constraints independent."""

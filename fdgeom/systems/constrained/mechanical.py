@@ -10,7 +10,7 @@ from ufl.classes import Expr, Form
 
 from fdgeom.compat import given_value
 from fdgeom.data import Snapshot
-from fdgeom.operations import EssentialValues, dofs_of
+from fdgeom.operations import Prescribed, dofs_of
 from fdgeom.operations.dependent import Sources
 from fdgeom.systems.boundary_conditions import conditions, described
 from fdgeom.systems.constrained.projection import Projection
@@ -22,7 +22,7 @@ class MechanicalSystem(System):
 
     multiplier: Function | None = None
     #: Degrees of freedom that stay at rest.
-    fixed: tuple = ()
+    fixed: tuple[Prescribed, ...] = ()
 
     def __init__(self, q: Function, coordinates: Function | None = None) -> None:
         self.q = q
@@ -39,7 +39,8 @@ class MechanicalSystem(System):
                 raise ValueError(
                     "bcs: a DirichletBC must be on the space of q (or a component of it)"
                 )
-        self.fixed = tuple(EssentialValues(0, dofs_of(bc), old=momentum) for bc in self._bcs)
+        self.fixed = tuple(Prescribed(dofs_of(bc)) for bc in self._bcs)
+        self._at_rest = momentum
         values = map(given_value, self._bcs)
         self._read = Sources(*(value for value in values if isinstance(value, Expr)))
         self._check_zero()
@@ -57,8 +58,8 @@ class MechanicalSystem(System):
 
     def _check_at_rest(self, name: str) -> None:
         """Raise ``ValueError`` if the momentum or velocity is not zero where it is held."""
-        held = (e.old.dat.data_ro_with_halos.reshape(-1)[e.dofs] for e in self.fixed)
-        if self.comm.allreduce(int(any(np.any(values != 0) for values in held))):
+        values = self._at_rest.dat.data_ro_with_halos.reshape(-1)
+        if self.comm.allreduce(int(any(np.any(values[e.dofs] != 0) for e in self.fixed))):
             raise ValueError(
                 f"{name} must be zero where bcs hold q: set it, or call system.project()"
             )
@@ -85,7 +86,7 @@ class MechanicalSystem(System):
             ]
         with Snapshot([function for function, _ in moves]).kept():
             for e in self.fixed:
-                e.old.dat.data_with_halos.reshape(-1)[e.dofs] = 0.0
+                self._at_rest.dat.data_with_halos.reshape(-1)[e.dofs] = 0.0
             for projection in self._held["projections"]:
                 projection.apply()
 

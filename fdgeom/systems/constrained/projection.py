@@ -7,7 +7,7 @@ from firedrake import Form, Function, TestFunctions, split
 from fdgeom.errors import SolveFailed
 from fdgeom.execution import saddle
 from fdgeom.forms import copy_into, simplify
-from fdgeom.operations import EssentialValues
+from fdgeom.operations import Prescribed
 
 
 class Projection:
@@ -20,12 +20,12 @@ class Projection:
         constraint,
         target: Function,
         residual: Callable[..., Form],
-        fixed: Sequence[EssentialValues] = (),
+        fixed: Sequence[Prescribed] = (),
     ) -> None:
         space = target.function_space() * constraint.space
         unknown, self._target = Function(space), target
         form = simplify(residual(*split(unknown), *TestFunctions(space)))
-        held = tuple(EssentialValues(0, e.dofs, old=target, target=target) for e in fixed)
+        held = tuple(Prescribed(e.dofs, target) for e in fixed)
         numerics = saddle(form, unknown)
         self._solver = numerics.solver(form, unknown, essential=held, name="the projection")
 

@@ -16,11 +16,9 @@ from fdgeom.errors import CannotCompile, NoCompiler, SolveFailed
 from fdgeom.execution import HeldSNES, Run, banded, defaults, perform, saddle_defaults
 from fdgeom.execution.options import Fallbacks
 from fdgeom.forms import is_affine, simplify
-from fdgeom.operations import ConvergenceTest, Map, Operation, parts, solve_operations
-from fdgeom.operations.dependent import read_in
+from fdgeom.operations import ConvergenceTest, Map, Operation, Solve, parts
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
-from fdgeom.systems.system import moving_inputs
 
 # Of linear equations: largest ratio of the residual after two updates to the first one; largest relative
 # error of the solution in the test of regularity.
@@ -90,19 +88,12 @@ class Accelerations:
         solved = self._for_normal.operations(self._for_normal.solve, change)
         return [*(Map(values={c: f}) for c, f in copied), *solved]
 
-    def coefficients(self) -> list[Function | Constant]:
-        """The coefficients that the acceleration depends on, as :meth:`System.coefficients`."""
-        held, equations = self._motion.held, self._for_acceleration
-        moved = {*moving_inputs(self._motion), id(equations.unknown.function)}
-        found = read_in(equations.residual, *(() if held is None else held.expressions()))
-        return [c for c in found if id(c) not in moved]
-
     def find(self) -> None:
         """Find the unknown of :meth:`operations`."""
         held, equations = self._motion.held, self._for_acceleration
         if held is not None:
             held.update()
-        equations.unknown.hold(held and held.a)
+            equations.unknown.hold(held.a)
         if self._solve_compiled():
             return
         singular = "the acceleration: a matrix that is singular without exchanges of rows"
@@ -121,7 +112,7 @@ class Accelerations:
         if self._linear is None:
             residual, unknown = self._for_acceleration.residual, self._for_acceleration.unknown
             try:
-                self._linear = LinearSolve(residual, unknown.function, unknown.essential)
+                self._linear = LinearSolve(residual, unknown.function, unknown.prescribed)
             except (CannotCompile, NoCompiler) as error:
                 self._on_chain, self.why_not_compiled = False, str(error)
                 return False
@@ -213,7 +204,7 @@ class _Equations:
         return HeldSNES(
             residual,
             function,
-            essential=unknown.essential,
+            essential=unknown.prescribed,
             options=options,
             converged=self.ends if twice else ConvergenceTest(),
             name=self._name,
@@ -235,8 +226,8 @@ class _Equations:
         copies = dict(zip(parts(vector), u.parts, strict=True))
         if multiplier is not None:
             copies[multiplier] = u.multiplier_part
-        solved = solve_operations(self.residual, u.function, u.essential, find)
-        return [*solved, *(Map(values={f: part}) for f, part in copies.items())]
+        solve = Solve(work=self.residual, unknown=u.function, prescribed=u.prescribed, find=find)
+        return [solve, *(Map(values={f: part}) for f, part in copies.items())]
 
 
 class LinearSolve:

@@ -14,7 +14,6 @@ from fdgeom.data import Field, fields
 from fdgeom.forms import flatten
 from fdgeom.operations import (
     Copy,
-    GivenValues,
     HostOperation,
     Map,
     Operation,
@@ -62,21 +61,14 @@ class NodalUnknown:
         self.test, self.nu = self._divided(self.whole_test)
         self._fields: dict[Function, tuple[Field, ...]] = {}
         self._held = [] if motion.held is None else motion.held.dofs
-        self._given = [GivenValues(k, self._number(dofs)) for k, dofs in enumerate(self._held)]
-        self.essential = [*self._given]
-        if condition is not None and len(condition.idle):
-            part = 0 if self.is_joined else 1
-            self.essential.append(GivenValues(part, self._number(condition.idle, 1)))
+        self._idle = [] if condition is None else condition.idle
 
-    def hold(self, values: Function | None) -> None:
-        """Set the held degrees of freedom of the vector to those of a function, or to zero."""
-        parts = [None] * len(self._held) if values is None else self._fields_of(values)
-        for given, dofs, part in zip(self._given, self._held, parts, strict=True):
-            given.now = 0.0 if part is None else part.at(dofs)
-        if values is not None:
-            for given, field in zip(self._given, self._fields_of(self.values), strict=False):
-                field.array.reshape(-1)[given.dofs] = given.now
-                field.written(ghosts_too=True)
+    def hold(self, values: Function) -> None:
+        """Set the held degrees of freedom of the vector to those of a function."""
+        places = zip(self._fields_of(self.values), self._fields_of(values), strict=False)
+        for given, dofs, (place, part) in zip(self.prescribed, self._held, places, strict=False):
+            place.array.reshape(-1)[given.dofs] = part.at(dofs)
+            place.written(ghosts_too=True)
 
     def _fields_of(self, function: Function) -> tuple[Field, ...]:
         if function not in self._fields:
@@ -88,13 +80,16 @@ class NodalUnknown:
         """A function like the unknown with the values that :meth:`hold` has set; zero elsewhere."""
         return Function(self.function.function_space(), name="given values")
 
-    @property
+    @cached_property
     def prescribed(self) -> list[Prescribed]:
-        """The degrees of freedom that are given, for the solve of a step."""
+        """The degrees of freedom that are given: those of the vector, then multipliers of nothing."""
         own = parts(self.values) if self._held else []
-        found = [Prescribed(g.dofs, own[g.part], g.part) for g in self._given]
-        idle = self.essential[len(self._given) :]
-        return [*found, *(Prescribed(e.dofs, part=e.part) for e in idle)]
+        held = enumerate(self._held)
+        found = [Prescribed(self._number(dofs), own[k], k) for k, dofs in held]
+        if len(self._idle):
+            idle = self._number(self._idle, 1)
+            found.append(Prescribed(idle, part=0 if self.is_joined else 1))
+        return found
 
     # --- for assignments -------------------------------------------------------------------------
     @property

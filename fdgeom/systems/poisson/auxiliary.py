@@ -1,16 +1,16 @@
 """Functions in an energy that a linear elliptic form determines from the state."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from firedrake import DirichletBC, Function, MixedFunctionSpace, TestFunctions, derivative, split
-from pyadjoint.tape import stop_annotating
 from ufl.algorithms import replace
 from ufl.classes import Expr, Form
 
 from fdgeom.compat import given_value
 from fdgeom.errors import SolveFailed
-from fdgeom.execution import HeldSNES, defaults
+from fdgeom.execution import HeldSNES, defaults, perform
 from fdgeom.forms import (
     checked_form,
     copy_into,
@@ -21,12 +21,13 @@ from fdgeom.forms import (
     with_fixed_quadrature,
 )
 from fdgeom.messages import format_value
-from fdgeom.operations import GivenValues, dofs_of
+from fdgeom.operations import Copy, Performed, Prescribed, dofs_of
 from fdgeom.systems.boundary_conditions import check_effect, conditions, described
 from fdgeom.taping import not_taped
 
 # Between solutions from two guesses, relative: what a regular matrix leaves, and a singular does not.
 _SAME = 1e-6
+_IN_PYTHON = "values of boundary conditions are evaluated in Python before each solve"
 
 
 class Auxiliary:
@@ -109,13 +110,22 @@ class Auxiliary:
             form += derivative(self.lagrangian, symbol, test)
         return substitute(simplify(form), self.at(fields))
 
-    def essential(self, first: int) -> tuple[GivenValues, ...]:
+    def prescribed(self, first: int) -> tuple[Prescribed, ...]:
         """The given degrees of freedom, where the ψ and λ are the parts from ``first`` on."""
         held = []
-        for k, bcs in enumerate(self.bcs):
+        for k, (psi, bcs) in enumerate(zip(self.functions, self.bcs, strict=True)):
             for bc in bcs:
-                given = _BoundaryValues(first + k, bc)
-                held += [given, GivenValues(first + len(self.functions) + k, given.dofs)]
+                value, dofs = Function(psi.function_space(), name="prescribed"), dofs_of(bc)
+                # At every solve, since the values may change.
+                before = Performed(
+                    do=partial(bc.apply, value),
+                    operations=[Copy(source=None, target=value)],
+                    why_not_compiled=_IN_PYTHON,
+                )
+                held += [
+                    Prescribed(dofs, value, first + k, [before]),
+                    Prescribed(dofs, part=first + len(self.functions) + k),
+                ]
         return tuple(held)
 
     def parameters(self) -> dict[str, object]:
@@ -134,11 +144,12 @@ class Auxiliary:
         unknown = Function(space, name="auxiliary")
         conditions = self.conditions(split(unknown), TestFunctions(space))
         residual = simplify(at_present(conditions))
-        self._unknown = unknown
+        self._unknown, prescribed = unknown, self.prescribed(0)
+        self._before = [op for p in prescribed for op in p.before]
         self._snes = HeldSNES(
             residual,
             unknown,
-            essential=self.essential(0),
+            essential=prescribed,
             options=defaults(residual, unknown, local=False),
             name=" and ".join(self.names),
         )
@@ -146,6 +157,7 @@ class Auxiliary:
     @not_taped
     def update(self) -> None:
         """Solve for the ψ and λ of the present state."""
+        perform(self._before, {})
         self._snes.solve()
         for target, piece in zip(
             (*self.functions, *self.multipliers), self._unknown.subfunctions, strict=True
@@ -177,21 +189,6 @@ class Auxiliary:
             "boundary conditions, auxiliary={psi: (form, bcs)}, or a term that fixes what is free "
             "(such as the mean)"
         )
-
-
-class _BoundaryValues(GivenValues):
-    """Values of a DirichletBC, evaluated at every call, since they may change."""
-
-    varies = True
-
-    def __init__(self, part: int, bc: DirichletBC) -> None:
-        super().__init__(part, dofs_of(bc))
-        self._bc, self._field = bc, Function(bc.function_space())
-
-    def values(self) -> np.ndarray:
-        with stop_annotating():
-            self._bc.apply(self._field)
-        return self._field.dat.data_ro_with_halos.reshape(-1)[self.dofs]
 
 
 def _check_functions(functions: Sequence) -> None:

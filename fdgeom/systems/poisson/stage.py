@@ -9,7 +9,7 @@ from firedrake import Function, MixedFunctionSpace, TestFunction, TestFunctions,
 from ufl.classes import Expr, Form
 
 from fdgeom.forms import substitute
-from fdgeom.operations import EssentialValues, parts
+from fdgeom.operations import Prescribed, parts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,15 +25,10 @@ class Stage:
     test: tuple[Expr, ...]
     #: For ⟨b, w⟩ = dh(z)[w] where b is an unknown too.
     gradient_test: tuple[Expr, ...] | None = None
-    essential: tuple[EssentialValues, ...] = ()
+    prescribed: tuple[Prescribed, ...] = ()
     auxiliary: tuple[Expr, ...] = ()
     #: Equations of the auxiliary functions and their multipliers.
     conditions: Form = dataclasses.field(default_factory=lambda: Form([]))
-
-    def reaching(self, reach: float) -> "Stage":
-        """The stage with its given values, of a rule with new = old + reach (stage - old)."""
-        given = tuple(e.at_share(1 / reach) for e in self.essential)
-        return dataclasses.replace(self, essential=given)
 
 
 class Substeps:
@@ -50,8 +45,10 @@ class Substeps:
         """Part ``k`` of the state, and of δh/δz if it follows directly, in terms of the unknown."""
         return unknown, None
 
-    def _essential_values(self, active: Sequence[int]) -> tuple:
-        """Degrees of freedom of a stage that boundary conditions fix (none in general)."""
+    def _prescribed(self, active: Sequence[int], share: float) -> tuple[Prescribed, ...]:
+        """Degrees of freedom of a stage that boundary conditions fix (none in general); the stage is
+        at this share of the way from old to new values.
+        """
         return ()
 
     def frozen_gradient(self, k: int) -> Expr | None:
@@ -71,10 +68,11 @@ class Substeps:
         """Further assignments of a substep, by nodal expressions in old fields and ``new`` parts."""
         return {}
 
-    def stage(self, active: Sequence[int], pointwise: bool = True) -> Stage:
+    def stage(self, active: Sequence[int], pointwise: bool = True, *, reach: float = 1.0) -> Stage:
         """The unknown of a substep that moves the parts ``active`` and freezes the others.
 
-        If δh/δz is not pointwise, or not to be used so, it is an unknown too.
+        If δh/δz is not pointwise, or not to be used so, it is an unknown too. ``reach`` is that in
+        new = old + reach (stage - old), for given values.
         """
         system, active = self._system, tuple(active)
         spaces = [system.parts[k].function_space() for k in active]
@@ -97,11 +95,11 @@ class Substeps:
             state[k], slope[k] = self._chart(k, field)
             test[k] = w
         auxiliary, conditions = tuple(fields[own:]), Form([])
-        essential = self._essential_values(active)
+        prescribed = self._prescribed(active, 1 / reach)
         if auxiliary:
             conditions = system.auxiliary.conditions(auxiliary, tests[own:])
             conditions = substitute(conditions, system.forms.at(tuple(state)))
-            essential += system.auxiliary.essential(own)
+            prescribed += system.auxiliary.prescribed(own)
         if not pointwise:
             slope = list(fields[len(active) : own])
         elif any(b is None for b in slope):
@@ -114,7 +112,7 @@ class Substeps:
             gradient=tuple(slope),
             test=tuple(test),
             gradient_test=None if pointwise else tuple(tests[len(active) : own]),
-            essential=essential,
+            prescribed=prescribed,
             auxiliary=auxiliary,
             conditions=conditions,
         )
