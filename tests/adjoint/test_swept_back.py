@@ -9,10 +9,13 @@ from firedrake import (
     TensorFunctionSpace,
     UnitSquareMesh,
     VectorFunctionSpace,
+    assemble,
+    cos,
     ds,
     dx,
     grad,
     inner,
+    sin,
     split,
 )
 from test_step_derivatives import Recorded, product, random
@@ -133,6 +136,26 @@ def test_a_running_functional_of_what_is_made_after_the_steps():
     difference = (gradient(h)[0] - gradient(-h)[0]) / (2 * h)
     expected = np.vdot(found.dat.data_ro, along.dat.data_ro)
     assert difference == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("compiled", [None, False])
+def test_functionals_of_the_time(compiled):
+    """They have the times after steps, also where the operations of a step have times of their own."""
+    made = set_smooth(fg.Beam(uneven_mesh(CELLS), fg.Section(STIFFNESS, INERTIA, axis=0)))
+    stepper = fg.SymmetricPoissonIntegrator(made, 0.01, t0=0.3, compiled=compiled)
+    square = inner(made.position, made.position) * dx(degree=2)
+    last, running = cos(200 * made.time) * square, sin(300 * made.time) * square
+    value, _ = fg.gradient(stepper, STEPS, last, [made.momentum], running=running)
+    _, (found,) = fg.gradient(stepper, STEPS, last, [made.momentum])
+    _, (of_square,) = fg.gradient(stepper, STEPS, square, [made.momentum])
+    expected = 0.0
+    for _ in range(STEPS):
+        stepper.advance(1)
+        expected += 0.01 * np.sin(300 * stepper.t) * assemble(square)
+    expected += np.cos(200 * stepper.t) * assemble(square)
+    assert value == pytest.approx(expected, rel=1e-12)
+    slope = np.cos(200 * stepper.t) * of_square.dat.data_ro
+    assert np.abs(found.dat.data_ro - slope).max() <= 1e-12 * np.abs(slope).max()
 
 
 def test_by_all_entries_of_a_stiffness_with_a_running_objective(monkeypatch):
