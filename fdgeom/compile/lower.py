@@ -183,7 +183,8 @@ class Lowering(Functionals):
 
     def _check(self, op: Check) -> LocalProgram:
         kinds, value = self._kinds(fields_of(op.reads)), expand_derivatives(op.value)
-        if len(kinds) == 1 and not differentiates(value):
+        # In the cells of chains it may read the place of the midpoint.
+        if len(kinds) == 1 and kinds != [IN_CELLS] and not differentiates(value):
             made = self._program(op, kinds[0])
             made.check = self.at_places(made.place, kinds[0]).scalar(value)
             return made

@@ -123,10 +123,10 @@ def run(
 
     history = History()
     history.conserved, history.units = tuple(getattr(stepper, "conserves", ())), units
-    start = time.perf_counter()
     # Pieces are blocks on pyadjoint's tape: these do not depend on how fast they go.
     pace = _Pace(comm, bounded=not annotate_tape())
     with delayed(comm, INT, TERM) as signals, _opened(stepper, outputs, csv, sample):
+        start = time.perf_counter()
         shown = comm.rank == 0 and (progress == "always" or (progress and sys.stderr.isatty()))
         bar = _Bar("steps", max=total, comm=COMM_SELF, file=sys.stderr if shown else None)
         try:

@@ -131,6 +131,19 @@ class Consistency:
         perform(operations, self._runs)
 
 
+#: Hooks of systems of earlier versions, and the objects that have them now.
+_MOVED = {
+    "output": (
+        "output_fields", "output_coordinates", "output_orientation", "output_cells", "drawn_beams",
+        "refresh_output", "strain_energy_density",
+    ),
+    "consistency": (
+        "synchronise", "synchronised", "publish", "remembered", "followers", "agree", "settle",
+    ),
+    "substeps": ("stage", "start_values", "companions", "frozen_gradient", "forcing"),
+}  # fmt: skip
+
+
 class System(NotCopied, ABC):
     """Base class of all systems: Functions that a step changes, and the forms of their motion.
 
@@ -168,6 +181,15 @@ class System(NotCopied, ABC):
     constraint: Any = None
     symbols: tuple[Function, ...] = ()
     velocity: Any
+
+    def __init_subclass__(cls, **options) -> None:
+        super().__init_subclass__(**options)
+        for owner, names in _MOVED.items():
+            for name in filter(vars(cls).__contains__, names):
+                raise TypeError(
+                    f"{cls.__name__}.{name} is never read: define it in the class of {cls.__name__}."
+                    f"{owner}"
+                )
 
     def __init__(self, mesh, coordinates: Function | None = None) -> None:
         if coordinates is not None:

@@ -269,3 +269,13 @@ def test_a_system_without_its_own_members_cannot_be_made():
 
     with pytest.raises(TypeError, match="all_forms.*check_start.*functions"):
         Unsaid(fg.copies(1))
+
+
+@pytest.mark.parametrize(
+    ("hook", "owner"),
+    [("output_fields", "output"), ("publish", "consistency"), ("forcing", "substeps")],
+)
+def test_a_hook_that_moved_is_refused(hook, owner):
+    """Nobody would read it, so that the system would move without it."""
+    with pytest.raises(TypeError, match=rf"Own\.{hook} is never read: define it in .*Own\.{owner}"):
+        type("Own", (fg.PoissonSystem,), {hook: lambda self: []})

@@ -26,7 +26,8 @@ from fdgeom.systems.motion.motion import Motion
 def _joins(motion: Motion) -> bool:
     """Whether solves use one vector of increment and multiplier at each node."""
     spaces = motion.space, motion.constraint.space
-    return motion.is_chain or (
+    along_chain = motion.is_chain and spaces[0].node_set is spaces[1].node_set
+    return along_chain or (
         motion.held is None
         and all(
             len(V) == 1 and len(V.value_shape) <= 1 and V.cell_node_map().arity == 1 for V in spaces
