@@ -68,7 +68,7 @@ class StepReplay(Replay):
         moving = (*stepper.state_functions, *system.consistency.followers().values())
         self._carried = [f for f in moving if keys([f]) <= unknowns]
         #: Operations after the last step.
-        self._finish = [*stepper.finish(), *system.consistency.published]
+        self._finish = [*stepper.finish(), *system.consistency.after_steps]
         written = keys(f for op in (*operations, *self._finish) for f in op.writes)
         own = keys(moving) | written | keys(system.given_in_time())
         super().__init__(

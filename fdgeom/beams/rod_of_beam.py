@@ -130,7 +130,7 @@ class BeamMotionConsistency(RodConsistency):
         return found
 
     @cached_property
-    def published(self) -> list[Operation]:
+    def after_steps(self) -> list[Operation]:
         """The beam's velocity, strain and momentum."""
         motion, beam = self._motion, self._beam
         to_body = Map(values={beam.velocity: in_body(motion.orientation, motion.v)})

@@ -85,7 +85,7 @@ class Consistency:
     #: The snapshots by which changes by hand are detected.
     snapshots: tuple[Snapshot, ...] = ()
     #: The operations that compute dependent fields, such as :meth:`followers`, after steps.
-    published: Sequence[Operation] = ()
+    after_steps: Sequence[Operation] = ()
 
     def __init__(self, system: Any) -> None:
         self._system = system
@@ -104,7 +104,7 @@ class Consistency:
         """Note that the operations of :meth:`synchronise` have been performed."""
 
     def followers(self) -> dict[str, Function]:
-        """Fields that :attr:`published` computes from those that a step changes, and that may be set
+        """Fields that :attr:`after_steps` computes from those that a step changes, and that may be set
         instead, by name: fields of the members of a composed system.
         """
         return {}
@@ -122,8 +122,8 @@ class Consistency:
 
     def settle(self) -> None:
         """Make all fields consistent, after steps or after a checkpoint has been read."""
-        if self.published:
-            self.perform(self.published)
+        if self.after_steps:
+            self.perform(self.after_steps)
         self.agree()
 
     def perform(self, operations: Sequence[Operation]) -> None:

@@ -48,7 +48,7 @@ class NetworkConsistency(RodConsistency):
         return found
 
     @cached_property
-    def published(self) -> list[Operation]:
+    def after_steps(self) -> list[Operation]:
         """Poses, velocities, momenta and strains of the beams."""
         alike = [self._momenta, self._strain] if self._alike else []
         others = [beam for beam in self._beams if beam not in self._alike]
