@@ -190,9 +190,9 @@ class StepReplay(Replay):
         before = self._kept(start, step)
         self._tangents(start, tangents)
         before.restore()
-        self._open()
         sweep = self.compiled_sweep(steps, self._seeds, reached, tangents=True, memory=0)
         if sweep is None:
+            self._open()
             step.places.put(tangents)
             self._forwards(steps, step)
             step.places.get(tangents)
@@ -209,7 +209,6 @@ class StepReplay(Replay):
         if d.tangents is not None:
             self._tangents(start, d.tangents)
             before.restore()
-        self._open()
         seeded = d.keys() | objective.by
         sweep = self.compiled_sweep(
             steps,
@@ -219,8 +218,10 @@ class StepReplay(Replay):
             tangents=d.tangents is not None,
         )
         if sweep is None:
+            self._open()
             self._reverse_steps(steps, step, end, d, objective, seeded)
         else:
+            # A run begins by itself.
             if d.tangents is None:
                 self.run(steps, sweep)
             else:

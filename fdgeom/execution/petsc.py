@@ -1,6 +1,5 @@
 """Operations performed by Firedrake's assembly and PETSc's solvers, on any mesh."""
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, singledispatch
 from typing import Any
@@ -16,8 +15,9 @@ from ufl.core.expr import Expr
 from ufl.corealg.traversal import unique_pre_traversal
 
 from fdgeom.data import Field, Number, fields
-from fdgeom.errors import CannotCompile, SolveFailed
+from fdgeom.errors import SolveFailed
 from fdgeom.execution.assembly import MatrixAssembly, VectorAssembly
+from fdgeom.execution.options import falling_back
 from fdgeom.execution.snes import EssentialRows, HeldSNES
 from fdgeom.execution.solve import SolveRun
 from fdgeom.forms import (
@@ -129,19 +129,24 @@ class PointwiseUpdate:
         self._update: Any = None
         #: Why Firedrake does the assignments; None if compiled code does.
         self.why_not_compiled: str | None = None
-        try:
-            self._update = CompiledExecutor([Map(values=assignments)])
-            self._update.unit.make_ready()
+        comm = next(iter(assignments)).function_space().comm
+        with falling_back(
+            self._give_up,
+            comm,
+            required=False,
+            what="an assignment",
+            instead="assignments are interpolated",
+        ):
+            update = CompiledExecutor([Map(values=assignments)])
+            update.unit.make_ready()
+            self._update = update
             return
-        except MemoryError:
-            raise
-        except Exception as error:
-            self._update, self.why_not_compiled = None, str(error)
-            if not isinstance(error, CannotCompile):
-                warnings.warn(f"interpolating instead: {error}", stacklevel=2)
         nodal = all(has_nodal_values(target.function_space()) for target in self._assignments)
         self._put = Function.interpolate if nodal else Function.assign
         self._values = {t: Function(t.function_space()) for t in self._assignments}
+
+    def _give_up(self, why: str) -> None:
+        self.why_not_compiled = why
 
     @not_taped
     def apply(self) -> None:
