@@ -263,9 +263,15 @@ class JointSet(Condition):
     def check_start(self) -> None:
         """Raise ``ValueError`` if the start contradicts the joints, or they contradict one another."""
         self.check_position()
-        speed = max(1.0, self._largest(self._motion.v.dat.data_ro))
-        self._check("their rates", self.rate(), speed)
-        missing = self._missing()
+        motion = self._motion
+        slope = self.slope(TestFunction(self.space), TrialFunction(motion.space))
+        slope = assemble(slope, mat_type="aij").petscmat
+        # The rates by the matrix: the form of :meth:`rate` need not be compiled for a start.
+        with motion.v.dat.vec_ro as velocity:
+            rates = slope * velocity
+        speed = max(1.0, self._largest(motion.v.dat.data_ro))
+        self._check("their rates", self._largest(rates.getArray()), speed)
+        missing = self._missing(slope)
         if missing:
             raise ValueError(
                 f"joints: the system is over-constrained: {missing} of their conditions follow from the "
@@ -284,13 +290,11 @@ class JointSet(Condition):
                 "velocities that fulfil them"
             )
 
-    def _missing(self) -> int:
-        """Number of conditions above the rank of B M⁻¹ Bᵀ."""
+    def _missing(self, slope: PETSc.Mat) -> int:
+        """Number of conditions above the rank of B M⁻¹ Bᵀ, with the matrix ``slope`` B."""
         motion = self._motion
-        trial = TrialFunction(motion.space)
-        gradient = self.slope(TestFunction(self.space), trial)
-        gradient = assemble(gradient, mat_type="aij").petscmat
-        mass = assemble(motion.inertia(TestFunction(motion.space), trial), diagonal=True)
+        test, trial = TestFunction(motion.space), TrialFunction(motion.space)
+        mass = assemble(motion.inertia(test, trial), diagonal=True)
         with mass.dat.vec_ro as diagonal:
             weight = diagonal.copy()
         values = weight.getArray()
@@ -298,10 +302,10 @@ class JointSet(Condition):
         values[held[held < len(values)]] = np.inf
         # Nodes of the ground have no mass and are held.
         values[...] = np.where(values > 0, 1 / np.where(values > 0, values, 1.0), 0.0)
-        rows = np.setdiff1d(np.arange(gradient.getLocalSize()[0]), self.idle)
-        rows = (gradient.getOwnershipRange()[0] + rows).astype(PETSc.IntType)
-        wanted = PETSc.IS().createGeneral(rows, comm=gradient.comm)
-        gradient = gradient.createSubMatrix(wanted, None)
+        rows = np.setdiff1d(np.arange(slope.getLocalSize()[0]), self.idle)
+        rows = (slope.getOwnershipRange()[0] + rows).astype(PETSc.IntType)
+        wanted = PETSc.IS().createGeneral(rows, comm=slope.comm)
+        gradient = slope.createSubMatrix(wanted, None)
         scaled = gradient.copy()
         scaled.diagonalScale(None, weight)
         scaled.transpose()
