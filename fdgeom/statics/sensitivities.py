@@ -23,7 +23,7 @@ from fdgeom.operations import ArrayOperation, Map, Operation, Prescribed, Solve
 from fdgeom.statics.pencil import data_of
 from fdgeom.statics.problem import EquilibriumProblem, LoadProgram
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
-from fdgeom.systems.system import Consistency
+from fdgeom.systems.system import Consistency, Description
 from fdgeom.taping import record
 
 # Of the larger of two eigenvalues: nearer ones are one that is multiple.
@@ -274,8 +274,8 @@ class Eigenvalue(ArrayOperation):
 
     # --- as the system of its block --------------------------------------------------------------
     @property
-    def clocks(self) -> list[Constant]:
-        return self._motion.description.clocks
+    def description(self) -> Description:
+        return self._motion.description
 
     def functions(self) -> dict[str, Function]:
         """The eigenvalue."""
