@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import ufl
 from firedrake import Constant, Function, dot, inner, split
-from ufl.algorithms import extract_coefficients
 from ufl.classes import Expr, Form
 from ufl.corealg.traversal import unique_pre_traversal
 
@@ -61,11 +60,8 @@ class BeamDescription(PoissonDescription):
         for end in self._system.ends:
             end.update()
 
-    def underivable(self):
-        given = [e for end in self._system.ends for e in end.given_motion()]
-        if any(extract_coefficients(e) for e in given):
-            return "the motion of an end is made of Functions"
-        return None
+    def given_motions(self):
+        return [e for end in self._system.ends for e in end.given_motion()]
 
 
 class Beam(BeamFields, RodSystem, PoissonSystem):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from firedrake import Constant, Function, TestFunction
+from ufl.algorithms import extract_coefficients
 from ufl.classes import Expr, Form
 
 from fdgeom.data import Number, Snapshot
@@ -94,8 +95,14 @@ class Description:
     def _times(self) -> list[Number]:
         return [Number(clock) for clock in self.clocks]
 
+    def given_motions(self) -> Sequence[Expr]:
+        """The expressions of motions that are given in time."""
+        return ()
+
     def underivable(self) -> str | None:
         """The reason why its motion has no derivatives; None if it has."""
+        if any(extract_coefficients(e) for e in self.given_motions()):
+            return "a given motion is made of Functions"
         return None
 
     def _of_constraint(self) -> dict[str, Form]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import ufl
 from firedrake import Constant, Function, TestFunction, derivative
-from ufl.algorithms import extract_coefficients
 from ufl.classes import Expr, Form
 
 from fdgeom.clock import Time
@@ -47,21 +46,16 @@ class MotionDescription(Description):
         motion = self._system
         state = motion.configuration, motion.v, motion.acceleration, motion.time
         balance = {"balance": motion.balance(*state, TestFunction(motion.space))}
-        values = {f"given value {k}": value for k, value in enumerate(self._given())}
+        values = {f"given value {k}": value for k, value in enumerate(self.given_motions())}
         return balance | self._of_constraint() | values
 
-    def _given(self) -> Sequence[Expr]:
+    def given_motions(self):
         held = self._system.held
         return () if held is None else held.expressions()
 
     def given_in_time(self):
         held = self._system.held
         return (held.increment, held.v, held.a) if held is not None and held.varies else ()
-
-    def underivable(self):
-        if any(extract_coefficients(e) for e in self._given()):
-            return "a given motion is made of Functions"
-        return None
 
 
 class MotionTraits:

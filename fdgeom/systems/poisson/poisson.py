@@ -158,7 +158,10 @@ class PoissonDescription(Description):
         return stated | auxiliary.equations | values
 
     def underivable(self):
-        return None if self._system.auxiliary is None else "auxiliary functions follow its state"
+        auxiliary = self._system.auxiliary
+        return (
+            super().underivable() if auxiliary is None else "auxiliary functions follow its state"
+        )
 
 
 class PoissonConsistency(Consistency):
