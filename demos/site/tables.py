@@ -23,9 +23,10 @@ from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.sections.drawn_section import DrawnSection
 from fdgeom.steppers.composition_schemes import PAPERS
 from fdgeom.steppers.method import Method, Restart
+from fdgeom.systems.motion.motion import MotionTraits
 from fdgeom.systems.poisson.poisson import PoissonForms
 from fdgeom.systems.poisson.stage import Substeps
-from fdgeom.systems.system import Consistency, Output, System
+from fdgeom.systems.system import Consistency, Description, Output, System
 
 HERE = Path(__file__).parent
 TOP = HERE.parents[1]
@@ -134,6 +135,7 @@ def hooks() -> str:
     bases = {
         "all steppers": (Method, Restart, steppers.Stepper),
         "all systems": (System,),
+        "``description`` of systems": (Description,),
         "``output`` of systems": (Output,),
         "``consistency`` of systems": (Consistency,),
         "Poisson systems": (fg.PoissonSystem,),
@@ -141,6 +143,7 @@ def hooks() -> str:
         "``substeps`` of Poisson systems": (Substeps,),
         "beams": (Beam,),
         "motions": (fg.Motion,),
+        "``traits`` of motions": (MotionTraits,),
         "beams and assemblies in configuration form": (RodMotion,),
     }
     rows = [["hooks of", "name", "what it is"]]

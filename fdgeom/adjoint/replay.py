@@ -185,7 +185,7 @@ class ChangeReplay(Replay):
         self, name: str, do: Callable[[], None], operations: Sequence[Operation], system
     ) -> None:
         views = list(system.functions().values())
-        super().__init__(views, Coefficients(operations, keys(views), system.clocks))
+        super().__init__(views, Coefficients(operations, keys(views), system.description.clocks))
         self.name, self._do, self._operations, self._system = name, do, tuple(operations), system
 
     def snapshots(self) -> tuple:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import ufl
-from firedrake import Constant, Function, TestFunction, dot, inner, split
-from ufl.algorithms import extract_coefficients
+from firedrake import Constant, Function, dot, inner, split
 from ufl.classes import Expr, Form
 from ufl.corealg.traversal import unique_pre_traversal
 
@@ -28,7 +27,7 @@ from fdgeom.beams.rod_of_beam import BeamMotion, check_places, rod_of, set_shape
 from fdgeom.build_message import compiling
 from fdgeom.lie import halves, join, quaternion, se3
 from fdgeom.operations import Operation
-from fdgeom.systems.poisson.poisson import PoissonSystem
+from fdgeom.systems.poisson.poisson import PoissonDescription, PoissonSystem
 from fdgeom.systems.system import named_energies
 from fdgeom.taping import not_taped, record
 
@@ -38,6 +37,31 @@ if TYPE_CHECKING:
 
 # What a beam makes once, of all that its constructor was given.
 _MADE_OF_THEM = ("motion", "rod", "turns")
+
+
+class BeamDescription(PoissonDescription):
+    """The parameters of a beam, which determine its equations, and its time."""
+
+    @property
+    def clocks(self) -> tuple[Constant, ...]:
+        return (self._system.time,)
+
+    def equations(self):
+        return {}
+
+    def parameters(self):
+        return beam_parameters(self._system)
+
+    def coefficients(self):
+        return self._system.motion.description.coefficients()
+
+    def set_time(self, t: float) -> None:
+        super().set_time(t)
+        for end in self._system.ends:
+            end.update()
+
+    def given_motions(self):
+        return [e for end in self._system.ends for e in end.given_motion()]
 
 
 class Beam(BeamFields, RodSystem, PoissonSystem):
@@ -118,8 +142,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
     momentum accept any strain and configuration and move them side by side.
 
     For authors: ``consistency``, ``at_nodes``, ``compliance_of_inertia``, ``elastic_strain``,
-    ``ends``, ``in_measure``, ``inertia``, ``rod``, ``sampled_law``, ``shaped``, ``stiffness``,
-    ``tangent``, ``time``.
+    ``ends``, ``inertia``, ``rod``, ``sampled_law``, ``shaped``, ``stiffness``, ``tangent``, ``time``.
     """
 
     cites = ("ChenShi2025",)
@@ -189,10 +212,6 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         """The beam in configuration form, as a motion; ``ValueError`` as for :attr:`rod`."""
         return BeamMotion(self)
 
-    def in_measure(self, measure: str) -> BeamMotion:
-        """The beam's motion with strains, stresses and elastic energy in another strain measure."""
-        return BeamMotion(self, measure)
-
     def __repr__(self) -> str:
         if not hasattr(self, "_extent"):
             return "Beam(...)"
@@ -222,12 +241,6 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
 
     # --- the two descriptions ----------------------------------------------------------------------
     consistency = cached_property(BeamConsistency)
-
-    def underivable(self):
-        moved = [e for end in self.ends for e in end.given_motion()]
-        if any(extract_coefficients(e) for e in moved):
-            return "the motion of an end is made of Functions"
-        return None
 
     def reconstruct(self, position=(0.0, 0.0, 0.0), orientation=(1.0, 0.0, 0.0, 0.0)) -> None:
         """Fill position, orientation and velocity from strain and momentum.
@@ -296,9 +309,6 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         strain, momentum = state
         return self.stress(strain), dot(self.compliance_of_inertia, momentum)
 
-    def with_energy(self, energy):
-        raise ValueError("system: the energy of a Beam cannot be replaced; state a PoissonSystem")
-
     substeps = cached_property(BeamSubsteps)
 
     def check_start(self) -> None:
@@ -331,25 +341,6 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
                     "evaluate it at the end of a step only; change a Constant between steps, or "
                     "take GeneralizedAlpha"
                 )
-
-    def set_time(self, t: float) -> None:
-        super().set_time(t)
-        for end in self.ends:
-            end.update()
-
-    @property
-    def clocks(self) -> tuple[Constant, ...]:
-        return (self.time,)
-
-    # --- as a system -------------------------------------------------------------------------------
-    def all_forms(self) -> tuple[Form | Expr, ...]:
-        found: list[Form | Expr] = [*self.forms.stated().values()]
-        found += (e for end in self.ends for e in end.given_motion())
-        if self.degree == 1:  # else nothing moves it that has loads or damping
-            pose, v = (self.position, self.orientation), self.velocity
-            test = TestFunction(v.function_space())
-            found += [self.rod.internal_work(pose, test, v), self.rod.external_work(pose, test, v)]
-        return tuple(found)
 
     # --- numbers -----------------------------------------------------------------------------------
     def stress_at(self, s) -> np.ndarray:
@@ -408,9 +399,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         load = self.rod.load_potential((self.position, self.orientation)) if self.loads else None
         return named_energies(*self._energies_of(self.strain, self.momentum), load)
 
-    # --- what the recording reads ------------------------------------------------------------------
-    def parameters(self) -> dict[str, object]:
-        return beam_parameters(self)
+    description = cached_property(BeamDescription)
 
     output = cached_property(BeamOutput)
 

@@ -19,7 +19,7 @@ from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.loads import AppliedLoad, PartOfRod, along_all
 from fdgeom.beams.rod.rod import Rod
-from fdgeom.beams.rod.rod_motion import RodConsistency, RodMotion
+from fdgeom.beams.rod.rod_motion import RodConsistency, RodDescription, RodMotion
 from fdgeom.beams.rod.strains import STRAINS
 from fdgeom.beams.rod.variation import body_translation, check_poses, in_body
 from fdgeom.forms import copy_into
@@ -137,6 +137,15 @@ class BeamMotionConsistency(RodConsistency):
         return [to_body, *beam.consistency.of_configuration(motion.rod)]
 
 
+class BeamMotionDescription(RodDescription):
+    """The parameters of a beam, with the strain measure of its motion."""
+
+    def parameters(self):
+        motion = self._system
+        found = beam_parameters(motion.beam)
+        return found if motion.measure is None else found | {"strain measure": motion.measure}
+
+
 class BeamMotion(RodMotion):
     """A beam as the methods in configuration form move it, in its own or another strain measure."""
 
@@ -144,22 +153,24 @@ class BeamMotion(RodMotion):
     def __init__(self, beam: Any, measure: str | None = None) -> None:
         space = beam.velocity.function_space()
         ends = held_ends(beam.ends, lambda name: end_node(space, name))
-        self._measure = None if measure == beam.strain_measure else measure
-        rod = beam.rod if self._measure is None else rod_of(beam, measure)
+        #: Its strain measure if that is another than the beam's.
+        self.measure = None if measure == beam.strain_measure else measure
+        rod = beam.rod if self.measure is None else rod_of(beam, measure)
         fields, holds = (beam.position, beam.orientation), tuple(ends.values())
         super().__init__(rod, *fields, (beam,), (ends,), holds=holds)
         self.beam = beam
 
     consistency = cached_property(BeamMotionConsistency)
 
+    description = cached_property(BeamMotionDescription)
+
     def reactions_of(self, forces):
         """Moment about the node and force at each held end, in space, two arrays of 3."""
         return super().reactions_of(forces)[0]
 
-    def parameters(self) -> dict[str, object]:
-        """The parameters of the beam, with this strain measure."""
-        found = beam_parameters(self.beam)
-        return found if self._measure is None else found | {"strain measure": self._measure}
+    def in_measure(self, measure: str) -> "BeamMotion":
+        """The motion with strains, stresses and elastic energy in another strain measure."""
+        return BeamMotion(self.beam, measure)
 
     def functions(self) -> dict[str, Function]:
         ours, theirs = super().functions(), self.beam.functions()

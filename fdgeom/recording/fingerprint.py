@@ -16,7 +16,6 @@ from ufl.domain import extract_domains
 
 from fdgeom.clock import Time
 from fdgeom.operations.dependent import dependent_of, is_private
-from fdgeom.systems.system import moving_inputs
 
 #: The parts of a fingerprint.
 KINDS = ("method", "system", "equations", "numbers")
@@ -28,14 +27,14 @@ _short.maxlist, _short.maxstring = 4, 60
 
 def fingerprint(stepper) -> dict:
     """Method, system, equations and numbers: steppers with one fingerprint advance a state alike."""
-    system = stepper.system
-    forms, followers = system.equations(), system.consistency.followers().values()
-    moving = moving_inputs(system) | {id(p) for f in followers for p in (f, *f.subfunctions)}
+    system, description = stepper.system, stepper.system.description
+    forms, followers = description.equations(), system.consistency.followers().values()
+    moving = description.moving() | {id(p) for f in followers for p in (f, *f.subfunctions)}
     if system not in _signatures:
         _signatures[system] = {name: _signature(form) for name, form in forms.items()}
     return {
         "method": {"class": type(stepper).__name__, **_parameters(stepper, moving)},
-        "system": {"class": type(system).__name__, **_parameters(system, moving)},
+        "system": {"class": type(system).__name__, **_parameters(description, moving)},
         "equations": _signatures[system],
         "numbers": _numbers(forms, moving),
     }

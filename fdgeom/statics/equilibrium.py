@@ -228,7 +228,7 @@ class StaticEquilibrium(OffTape, NotCopied):
         before = self._problem.snapshot()
         turned = self._problem.turned()
         self._problem.load = load
-        self._motion.set_time(time)
+        self._motion.description.set_time(time)
         scaled = time != begin or (load != start and self._problem.is_loaded)
         try:
             self._iterations.solve(may_fail=bool(halvings) and scaled)

@@ -55,7 +55,7 @@ class Splitting(Sweep):
     def _setup(self) -> None:
         if len(self.energies) < 2:
             raise ValueError("energies must be two functionals or more, that sum to the energy")
-        self._pieces = [self.system.with_energy(h) for h in self.energies]
+        self._pieces = [self.system.substeps.with_energy(h) for h in self.energies]
         total, pieces = self.system.energy(), [s.energy() for s in self._pieces]
         scale = max(abs(total), *(abs(e) for e in pieces))
         # Sums of the same densities in another order: round-off only.

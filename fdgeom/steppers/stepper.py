@@ -132,7 +132,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
                 self._user, self._prefix, compiled, comm, what="this stepper",
                 solve=f"a step of {name}", instead="the steps go through PETSc SNES",
             )  # fmt: skip
-            self.system.set_time(self.t)
+            self.system.description.set_time(self.t)
             #: The calls that perform operations.
             self.runs: dict[Operation, Run] = {}
             self._setup()
@@ -173,7 +173,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
     @t.setter
     def t(self, value: float) -> None:
         self.clock = self.clock.set_to(present_number("t", value))
-        self.system.set_time(self.t)
+        self.system.description.set_time(self.t)
 
     @property
     def dt(self) -> float:
@@ -201,7 +201,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
         :func:`fdgeom.resume` does so.
         """
         self.clock = clock
-        self.system.set_time(self.t)
+        self.system.description.set_time(self.t)
         self.system.consistency.settle()
         self.restored()
 
@@ -251,7 +251,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
                         signals.check()
             finally:
                 with shielded():
-                    self.system.set_time(self.t)
+                    self.system.description.set_time(self.t)
                     if operations := self.finish():
                         self._perform(operations)
                     self.finished()
@@ -367,11 +367,11 @@ class Stepper(OffTape, Method, Restart, NotCopied):
 
     def _step(self, t: float, dt: float) -> None:
         """Move the system from ``t`` by ``dt`` through PETSc."""
-        self.system.set_time(t + dt)
+        self.system.description.set_time(t + dt)
         try:
             self._executor.step(t, dt)
         finally:
-            self.system.set_time(t + dt)
+            self.system.description.set_time(t + dt)
 
     def solve_options(self, name: str = "", names: Sequence[str] = ()) -> SolveOptions:
         """The user's options for a solve, by its name among the names of all solves of the method.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from firedrake import Constant, Function, TestFunction
+from ufl.algorithms import extract_coefficients
 from ufl.classes import Expr, Form
 
 from fdgeom.data import Number, Snapshot
@@ -41,10 +42,77 @@ def named_energies(
     return {**parts, "energy": sum(parts.values(), Form([]))}
 
 
-def moving_inputs(system: "System") -> set[int]:
-    """The ids of the inputs of a system's forms that its steppers move: the state and the time."""
-    state = (p for f in system.functions().values() for p in (f, *f.subfunctions))
-    return {id(f) for f in (*state, *system.symbols, *system.clocks)}
+class Description:
+    """The equations of a system and the data that they read, for steppers, checkpoints and gradients."""
+
+    #: Symbols for (parts of) the state in its forms, beside the state's own Functions.
+    symbols: tuple[Function, ...] = ()
+
+    def __init__(self, system: Any) -> None:
+        self._system = system
+
+    def equations(self) -> dict[str, Form | Expr]:
+        """The forms and expressions of its equations, by name, for checkpoints."""
+        return {}
+
+    def parameters(self) -> dict[str, object]:
+        """Its parameters beside its class and its equations, by name, for checkpoints."""
+        return {}
+
+    def all_forms(self) -> tuple[Form | Expr, ...]:
+        """All forms and expressions of its motion and its energies."""
+        return (*self.equations().values(), *self._system.energies().values())
+
+    def coefficients(self) -> tuple[Function | Constant, ...]:
+        """The coefficients in its forms that a user may change, beside the state and the time.
+
+        Functions, including those of Real spaces, and Constants; for a field that fdgeom samples
+        from an expression the coefficients in the expression. Derived from :meth:`all_forms`.
+        """
+        moving = self.moving()
+        return tuple(c for c in read_in(*self.all_forms()) if id(c) not in moving)
+
+    def moving(self) -> set[int]:
+        """The ids of the inputs of its forms that steppers move: the state and the time."""
+        state = (p for f in self._system.functions().values() for p in (f, *f.subfunctions))
+        return {id(f) for f in (*state, *self.symbols, *self.clocks)}
+
+    @property
+    def clocks(self) -> tuple[Constant, ...]:
+        """The times in its forms, which the steppers set."""
+        return ()
+
+    def given_in_time(self) -> tuple[Function, ...]:
+        """The Functions in its forms that are set for every step, as functions of time."""
+        return ()
+
+    def set_time(self, t: float) -> None:
+        """Set the time at the end of the coming (sub)step."""
+        for number in self._times:
+            number.set(t)
+
+    @cached_property
+    def _times(self) -> list[Number]:
+        return [Number(clock) for clock in self.clocks]
+
+    def given_motions(self) -> Sequence[Expr]:
+        """The expressions of motions that are given in time."""
+        return ()
+
+    def underivable(self) -> str | None:
+        """The reason why its motion has no derivatives; None if it has."""
+        if any(extract_coefficients(e) for e in self.given_motions()):
+            return "a given motion is made of Functions"
+        return None
+
+    def _of_constraint(self) -> dict[str, Form]:
+        """The rate of the constraint and the forms that state it, by name."""
+        system = self._system
+        if system.constraint is None:
+            return {}
+        rate = system.constraint.slope(TestFunction(system.constraint.space), system.velocity())
+        stated = {f"condition {k}": form for k, form in enumerate(system.constraint.forms())}
+        return {"constraint": rate} | stated
 
 
 class Output:
@@ -133,6 +201,10 @@ class Consistency:
 
 #: Hooks of systems of earlier versions, and the objects that have them now.
 _MOVED = {
+    "description": (
+        "all_forms", "clocks", "coefficients", "equations", "given_in_time", "parameters",
+        "set_time", "symbols", "underivable",
+    ),
     "output": (
         "output_fields", "output_coordinates", "output_orientation", "output_cells", "drawn_beams",
         "refresh_output", "strain_energy_density",
@@ -140,7 +212,10 @@ _MOVED = {
     "consistency": (
         "synchronise", "synchronised", "publish", "remembered", "followers", "agree", "settle",
     ),
-    "substeps": ("stage", "start_values", "companions", "frozen_gradient", "forcing"),
+    "substeps": (
+        "stage", "start_values", "companions", "frozen_gradient", "forcing", "with_energy",
+    ),
+    "traits": ("can", "is_chain", "solver_defaults"),
 }  # fmt: skip
 
 
@@ -167,19 +242,14 @@ class System(NotCopied, ABC):
         The mesh and its communicator.
     constraint
         Its constraint, with ``defect()`` and ``rate(velocity)``; None without one.
-    symbols : tuple of Function
-        Symbols for (parts of) the state in its forms, beside the state's own Functions.
 
     Notes
     -----
-    For authors: ``all_forms``, ``casimirs``, ``check_start``, ``clocks``, ``coefficients``,
-    ``consistency``, ``constraint``, ``equations``, ``functions``,
-    ``given_in_time``, ``momenta``, ``output``, ``parameters``, ``set_time``, ``symbols``,
-    ``turns``, ``underivable``.
+    For authors: ``casimirs``, ``check_start``, ``consistency``, ``constraint``, ``description``,
+    ``functions``, ``momenta``, ``output``, ``turns``.
     """
 
     constraint: Any = None
-    symbols: tuple[Function, ...] = ()
     velocity: Any
 
     def __init_subclass__(cls, **options) -> None:
@@ -213,34 +283,7 @@ class System(NotCopied, ABC):
     def functions(self) -> dict[str, Function]:
         """All Functions that a step changes, by name; a checkpoint stores them."""
 
-    @abstractmethod
-    def all_forms(self) -> tuple[Form | Expr, ...]:
-        """All forms and expressions of its motion and its energies."""
-
-    def coefficients(self) -> tuple[Function | Constant, ...]:
-        """The coefficients in its forms that a user may change, beside the state and the time.
-
-        Functions, including those of Real spaces, and Constants; for a field that fdgeom samples
-        from an expression the coefficients in the expression. Derived from the forms.
-        """
-        moved = moving_inputs(self)
-        return tuple(c for c in read_in(*self.all_forms()) if id(c) not in moved)
-
-    def parameters(self) -> dict[str, object]:
-        """Its parameters beside its class and its equations, by name, for checkpoints."""
-        return {}
-
-    def equations(self) -> dict[str, Form | Expr]:
-        """The forms and expressions of its equations, by name, for checkpoints."""
-        return {}
-
-    def _constraint_forms(self) -> dict[str, Form]:
-        """The rate of its constraint and the forms that state it, by name."""
-        if self.constraint is None:
-            return {}
-        rate = self.constraint.slope(TestFunction(self.constraint.space), self.velocity())
-        stated = {f"condition {k}": form for k, form in enumerate(self.constraint.forms())}
-        return {"constraint": rate} | stated
+    description: cached_property[Description] = cached_property(Description)
 
     # --- numbers -----------------------------------------------------------------------------------
     # `energy` is the total that a motion without external work conserves, kinetic_energy +
@@ -343,28 +386,6 @@ class System(NotCopied, ABC):
     def _check_data(self) -> None:
         """Raise ``ValueError`` if an identity that its steps rely on does not hold now."""
         check_now(self._demands)
-
-    def underivable(self) -> str | None:
-        """The reason why its motion has no derivatives; None if it has."""
-        return None
-
-    def given_in_time(self) -> tuple[Function, ...]:
-        """The Functions in its forms that are set for every step, as functions of time."""
-        return ()
-
-    @property
-    def clocks(self) -> tuple[Constant, ...]:
-        """The times in its forms, which the steppers set."""
-        return ()
-
-    def set_time(self, t: float) -> None:
-        """Set the time at the end of the coming (sub)step."""
-        for number in self._times:
-            number.set(t)
-
-    @cached_property
-    def _times(self) -> list[Number]:
-        return [Number(clock) for clock in self.clocks]
 
     def _check_finite(self, functions: dict[str, Function] | None = None) -> None:
         """Raise ``ValueError`` if a function is not finite; all that a step changes by default."""

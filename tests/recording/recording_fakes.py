@@ -53,9 +53,6 @@ class Oscillators(System):
             "energy": kinetic + potential,
         }
 
-    def all_forms(self):
-        return tuple(self.energies().values())
-
     def check_start(self):
         pass
 
@@ -103,9 +100,6 @@ class Rod(System):
             "position": self.position,
             "orientation": self.orientation,
         }
-
-    def all_forms(self):
-        return tuple(self.energies().values())
 
     def check_start(self):
         pass

@@ -395,9 +395,6 @@ def test_nodes_that_are_no_points(tmp_path, family, degree):
         def functions(self):
             return {"q": self.q}
 
-        def equations(self):
-            return {}
-
     one = OscillatorStepper(Field(UnitSquareMesh(2, 2)))
     two = OscillatorStepper(Field(UnitSquareMesh(2, 2)))
     two.system.q.assign(0.0)

@@ -132,8 +132,11 @@ def joined(stiffness=1.0, mass=0.5):
 
 def test_another_joint():
     """What an assembly is made of, in words."""
-    made = joined().parameters()
-    others = joined(stiffness=2.0).parameters(), joined(mass=0.7).parameters()
+    made = joined().description.parameters()
+    others = (
+        joined(stiffness=2.0).description.parameters(),
+        joined(mass=0.7).description.parameters(),
+    )
     known = encoded(made)
     changed = [{k for k in known if encoded(other)[k] != known[k]} for other in others]
     assert changed == [{"joint 0"}, {"body 0"}]

@@ -57,7 +57,7 @@ def test_bracket_of_coordinates():
 
 def test_other_energy_moves_the_same_functions():
     system = pendulum()
-    free = system.with_energy(0.5 * system.p**2 * dx)
+    free = system.substeps.with_energy(0.5 * system.p**2 * dx)
     assert free.parts == system.parts
     system.p.dat.data_wo[...] = 0.5
     fg.StormerVerlet(free, 0.1).advance(10)

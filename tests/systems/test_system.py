@@ -25,7 +25,9 @@ MATERIAL = {"density": DENSITY, "youngs_modulus": 2e7, "poisson_ratio": 0.3}
 
 
 def names(system):
-    found = [c.name if isinstance(c, Constant) else c.name() for c in system.coefficients()]
+    found = [
+        c.name if isinstance(c, Constant) else c.name() for c in system.description.coefficients()
+    ]
     assert len(set(found)) == len(found)
     return set(found)
 
@@ -45,7 +47,7 @@ def test_coefficients_of_a_poisson_system():
         pairing=lambda a, b: dot(a, b) * dx,
     )
     assert names(system) == {"k", "field", "real", "rate"}
-    assert any(c is real for c in system.coefficients())
+    assert any(c is real for c in system.description.coefficients())
 
 
 def test_coefficients_of_constraints_and_boundary_values():
@@ -176,7 +178,7 @@ def test_coefficients_of_a_beam(beams):
     beside the field of the strain at rest, which may be set by hand, and gravity's own Constant.
     """
     beam, given = beams
-    own = [c for c in beam.coefficients() if c is beam.loads[0].acceleration]
+    own = [c for c in beam.description.coefficients() if c is beam.loads[0].acceleration]
     assert len(own) == 1
     found = names(beam) - {own[0].name}
     assert found == given | {"reference_strain"}
@@ -235,18 +237,15 @@ class Nothing(System):
     def functions(self):
         return {"q": self.q}
 
-    def all_forms(self):
-        return ()
-
     def check_start(self):
         self._check_finite()
 
 
 def test_defaults_are_those_of_a_system_that_has_nothing():
     system = Nothing()
-    assert system.coefficients() == ()
+    assert system.description.coefficients() == ()
     assert system.energies() == system.momenta() == system.casimirs() == {}
-    assert system.parameters() == system.equations() == {}
+    assert system.description.parameters() == system.description.equations() == {}
     assert system.constraint is None
     assert system.constraint_defect() == system.velocity_defect() == 0.0
     assert system.output.fields() == system.functions()
@@ -267,13 +266,19 @@ def test_a_system_without_its_own_members_cannot_be_made():
     class Unsaid(System):
         """Says nothing of itself."""
 
-    with pytest.raises(TypeError, match="all_forms.*check_start.*functions"):
+    with pytest.raises(TypeError, match="check_start.*functions"):
         Unsaid(fg.copies(1))
 
 
 @pytest.mark.parametrize(
     ("hook", "owner"),
-    [("output_fields", "output"), ("publish", "consistency"), ("forcing", "substeps")],
+    [
+        ("output_fields", "output"),
+        ("publish", "consistency"),
+        ("forcing", "substeps"),
+        ("all_forms", "description"),
+        ("can", "traits"),
+    ],
 )
 def test_a_hook_that_moved_is_refused(hook, owner):
     """Nobody would read it, so that the system would move without it."""

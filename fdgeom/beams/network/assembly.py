@@ -18,7 +18,7 @@ from fdgeom.beams.network.network_consistency import NetworkConsistency, configu
 from fdgeom.beams.network.network_rod import NetworkRod
 from fdgeom.beams.rod.loads import AppliedLoad, BodyLoad, Gravity, Load, check_loads
 from fdgeom.beams.rod.output import RodOutput
-from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.beams.rod.rod_motion import RodDescription, RodMotion
 from fdgeom.build_message import compiling
 from fdgeom.clock import Time
 from fdgeom.execution import perform
@@ -43,6 +43,44 @@ class AssemblyOutput(RodOutput):
         """Cells of beams, not of joints."""
         inside = self._system.rod.cells.in_rods()
         return inside if isinstance(inside, np.ndarray) else None
+
+
+class AssemblyDescription(RodDescription):
+    """The parameters of beams, joints, bodies and common loads, and the times of all beams."""
+
+    @property
+    def clocks(self) -> tuple[Constant, ...]:
+        return (self._system.time, *(beam.time for beam in self._system.beams))
+
+    def parameters(self) -> dict[str, object]:
+        """Its beams, joints, bodies and common loads."""
+        assembly = self._system
+        beams = list(assembly.beams)
+
+        def where(place) -> str:
+            return (
+                "ground"
+                if isinstance(place, Ground)
+                else f"{place} of beam {beams.index(place.beam)}"
+            )
+
+        joints = () if assembly.joints is None else assembly.joints.joints
+        found = {
+            f"{name} of beam {k}": value
+            for k, beam in enumerate(beams)
+            for name, value in beam_parameters(beam).items()
+        }
+        found |= {
+            f"joint {k}": with_kind(j) | {"first": where(j.first), "second": where(j.second)}
+            for k, j in enumerate(joints)
+        }
+        found |= {
+            f"body {k}": {"at": where(body.at), "inertia": np.array(body.matrix)}
+            for k, body in enumerate(assembly.bodies)
+        }
+        # On the first beam, in terms of its own fields.
+        common = [AppliedLoad(load, beams[0].rod.part) for load in assembly.common_loads]
+        return found | {"gravity": parameters_of_loads(common)}
 
 
 class Assembly(OffTape, RodMotion):
@@ -202,40 +240,8 @@ class Assembly(OffTape, RodMotion):
 
     consistency = cached_property(NetworkConsistency)
 
-    # --- as a motion ---------------------------------------------------------------------------------
-    @property
-    def clocks(self) -> tuple[Constant, ...]:
-        return (self.time, *(beam.time for beam in self.beams))
-
     # --- what the recording reads ----------------------------------------------------------------
-    def parameters(self) -> dict[str, object]:
-        """Its beams, joints, bodies and common loads."""
-        beams = list(self.beams)
-
-        def where(place) -> str:
-            return (
-                "ground"
-                if isinstance(place, Ground)
-                else f"{place} of beam {beams.index(place.beam)}"
-            )
-
-        joints = () if self.joints is None else self.joints.joints
-        found = {
-            f"{name} of beam {k}": value
-            for k, beam in enumerate(beams)
-            for name, value in beam_parameters(beam).items()
-        }
-        found |= {
-            f"joint {k}": with_kind(j) | {"first": where(j.first), "second": where(j.second)}
-            for k, j in enumerate(joints)
-        }
-        found |= {
-            f"body {k}": {"at": where(body.at), "inertia": np.array(body.matrix)}
-            for k, body in enumerate(self.bodies)
-        }
-        # On the first beam, in terms of its own fields.
-        common = [AppliedLoad(load, beams[0].rod.part) for load in self._common_loads]
-        return found | {"gravity": parameters_of_loads(common)}
+    description = cached_property(AssemblyDescription)
 
     output = cached_property(AssemblyOutput)
 

@@ -28,10 +28,6 @@ class RodSystem(System):
         """Total angular momentum about the origin, in space, shape (3,): ∫ R m + x × R n."""
         return self._momentum_named("angular_momentum")
 
-    def equations(self) -> dict[str, Form | Expr]:
-        """None beside those of the class."""
-        return {}
-
 
 def total_momenta(
     at_nodes: Callable[[Expr], Form], position: Expr, spin: Expr, linear: Expr

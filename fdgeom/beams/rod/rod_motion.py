@@ -22,8 +22,8 @@ from fdgeom.lie.groups import R3xSO3
 from fdgeom.operations import Operation
 from fdgeom.systems.motion.accelerations import Accelerations
 from fdgeom.systems.motion.condition import Condition
-from fdgeom.systems.motion.motion import Motion
-from fdgeom.systems.system import Consistency, named_energies
+from fdgeom.systems.motion.motion import Motion, MotionDescription, MotionTraits
+from fdgeom.systems.system import Consistency, Description, named_energies
 from fdgeom.taping import not_taped
 
 #: Fields that a beam and its motion both have; the translation of a beam's velocity is in the body frame.
@@ -62,6 +62,32 @@ class RodConsistency(Consistency):
         return np.zeros(self._motion.space.dof_dset.size, dtype=int)
 
 
+class RodDescription(MotionDescription):
+    """The parameters of rods, which determine their equations; their forms are for coefficients."""
+
+    def equations(self):
+        return {}
+
+    def all_forms(self):
+        return (*super().equations().values(), *self._system.energies().values())
+
+
+class RodTraits(MotionTraits):
+    """Capabilities of rods, and the default solver of their steps."""
+
+    #: The stiff directions of rods make the rate of the acceleration huge.
+    can = frozenset()
+    is_chain = True
+
+    def solver_defaults(self, first, other):
+        rod = self._motion.rod
+        return {
+            "numerics": rod_numerics(self._motion, friction=bool(rod.frictional_loads)),
+            "attempts": attempts(first, other, contracting=True),
+            "remedy": lambda: friction_remedy(rod.frictional_loads),
+        }
+
+
 class RodMotion(RodSystem, Motion):
     """One rod or a network of rods, as the methods in configuration form move it:
 
@@ -73,12 +99,6 @@ class RodMotion(RodSystem, Motion):
     For authors: ``check_configuration``, ``forces``, ``group``, ``holds``, ``joints``,
     ``members``, ``network``, ``reactions_of``, ``rod``, ``shapes``, ``step_forces``.
     """
-
-    #: The stiff directions of rods make the rate of the acceleration huge.
-    can = frozenset()
-    is_chain = True
-    #: Forms of its small vibrations, made by `fdgeom.statics`.
-    pencil_forms: Any = None
 
     # `members` are the beams that it moves, `ends` the held ends of each, `holds` those and other
     # held nodes, `common_loads` the loads on all beams beside their own.
@@ -97,7 +117,7 @@ class RodMotion(RodSystem, Motion):
         space = VectorFunctionSpace(rod.cells.mesh, position.function_space().ufl_element()
                                     .sub_elements[0], dim=6)  # fmt: skip
         self.rod, self.members, self._ends = rod, tuple(members), tuple(ends)
-        self._common_loads = tuple(common_loads)
+        self.common_loads = tuple(common_loads)
         self.position, self.orientation = position, orientation
         self.group, self.holds = R3xSO3.by("cay"), tuple(holds)
         super().__init__(
@@ -109,6 +129,8 @@ class RodMotion(RodSystem, Motion):
         )
         #: The forces of the last step, as the stepper that took it knows them.
         self.step_forces: Forces | None = None
+        #: Forms of its small vibrations, made by `fdgeom.statics`.
+        self.pencil_forms: Any = None
 
     @property
     def joints(self) -> Any:
@@ -211,12 +233,9 @@ class RodMotion(RodSystem, Motion):
     output = cached_property(RodOutput)
 
     # --- what the steppers ask -------------------------------------------------------------------
-    def solver_defaults(self, first, other):
-        return {
-            "numerics": rod_numerics(self, friction=bool(self.rod.frictional_loads)),
-            "attempts": attempts(first, other, contracting=True),
-            "remedy": lambda: friction_remedy(self.rod.frictional_loads),
-        }
+    description: cached_property[Description] = cached_property(RodDescription)
+
+    traits = cached_property(RodTraits)
 
     def check_start(self) -> None:
         self.consistency.prepare()
@@ -229,7 +248,7 @@ class RodMotion(RodSystem, Motion):
         check_poses(self.position, self.orientation, self.rod.cells.in_rods())
         self.turns.check_state()
         for beam in self.members:
-            for load in (*beam.loads, *self._common_loads):
+            for load in (*beam.loads, *self.common_loads):
                 load.check_start(beam)
 
     @cached_property

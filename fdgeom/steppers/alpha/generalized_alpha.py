@@ -125,7 +125,7 @@ class GeneralizedAlpha(MotionStepper):
         self._unknown = unknown = NodalUnknown(motion, tests=Function)
         self._v_c, self._a_c = (Function(motion.space, name=name) for name in ("v_c", "a_c"))
         self._h = Constant(0.0, name="dt")
-        self._timed = {"dt": self._h, "clock": motion.clocks}
+        self._timed = {"dt": self._h, "clock": motion.description.clocks}
         function = unknown.function
         space = function.function_space()
         first, other = Function(space, name="first guess"), Function(space, name="other guess")
@@ -138,7 +138,7 @@ class GeneralizedAlpha(MotionStepper):
             # An error of D over βh² shows in the accelerations: round-off shall be all there is.
             extra_updates=1,
             name="the motion",
-            **motion.solver_defaults(first, other),
+            **motion.traits.solver_defaults(first, other),
             **self._timed,
         )
         before = [self._map(group) for group in self._prediction(first)]
@@ -259,7 +259,7 @@ class GeneralizedAlpha(MotionStepper):
         system = self.system
         pairs = zip(parts(system.algorithmic), parts(system.acceleration), strict=True)
         found: list[Operation] = [Map(values={a: true + ratio * (a - true)}) for a, true in pairs]
-        if system.constraint is None or "normal" not in system.can:
+        if system.constraint is None or "normal" not in system.traits.can:
             return found
         off = Function(system.space, name="off the constraint")
         back = zip(parts(system.v), parts(off), strict=True)

@@ -56,10 +56,10 @@ class MotionStepper(Stepper):
 
     def _given(self) -> list:
         """The coefficients that a user may change, and that are not made from others."""
-        in_time = {key(f) for f in self.system.given_in_time()}
+        in_time = {key(f) for f in self.system.description.given_in_time()}
         return [
             c
-            for c in self.system.coefficients()
+            for c in self.system.description.coefficients()
             if dependent_of(c) is None and not (isinstance(c, Function) and key(c) in in_time)
         ]
 
@@ -71,7 +71,7 @@ class MotionStepper(Stepper):
     def _start(self) -> None:
         if self._time.value != self.t:
             # An equilibrium or another stepper has left it.
-            self.system.set_time(self.t)
+            self.system.description.set_time(self.t)
         super()._start()
 
     def remembered(self):

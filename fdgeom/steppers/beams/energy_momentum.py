@@ -80,9 +80,10 @@ class EnergyMomentum(Stepper):
     cites = ("SimoTarnowDoblare1995", "BetschSteinmann2002", "Gonzalez1996")
 
     def _form_of(self, system):
-        # A beam; an assembly has its measure already.
-        has_measures = hasattr(type(system), "in_measure")
-        return system.in_measure("directors") if has_measures else system
+        motion = super()._form_of(system)
+        # An assembly has its measure already.
+        of_beam = motion is not system and hasattr(motion, "in_measure")
+        return motion.in_measure("directors") if of_beam else motion
 
     def _setup(self) -> None:
         _check_system(self.system)
@@ -113,19 +114,21 @@ class EnergyMomentum(Stepper):
             unknown.vector,
             dt,
             system.rod.inertia.separate,
-            (system.held.moved, system.held.v) if system.given_in_time() else None,
+            (system.held.moved, system.held.v) if system.description.given_in_time() else None,
         )
         # The time of the forms is that of the middle.
-        timed = {"dt": dt, "clock": system.clocks, "at": 0.5}
+        timed = {"dt": dt, "clock": system.description.clocks, "at": 0.5}
         before = [
             Map(values=group, **timed) for group in unknown.assignments(first, [guess], impulse)
         ]
         if unknown.multiplier is not None:
             before.append(Map(values={other: unknown.without_increment(first)}, **timed))
         given: list[Operation] = []
-        if system.given_in_time():
+        if system.description.given_in_time():
             # The motion at the end of the step.
-            given = [PrescribeMotion(unknown=unknown, held=system.held, clock=system.clocks)]
+            given = [
+                PrescribeMotion(unknown=unknown, held=system.held, clock=system.description.clocks)
+            ]
         solve = Solve(
             work=self._residual(step),
             test=unknown.whole_test,
@@ -156,7 +159,7 @@ class EnergyMomentum(Stepper):
         system, unknown, dt = self.system, self._unknown, self._dt_of_step
         position, orientation = step.configuration
         v = step.velocity
-        if system.given_in_time():
+        if system.description.given_in_time():
             where, what = system.held.moved, system.held.v
             v = ufl.as_vector([v[k] + where[k] * (what[k] - v[k]) for k in range(6)])
         new = {

@@ -32,7 +32,7 @@ from fdgeom.forms import (
 from fdgeom.identities import Identity, difference
 from fdgeom.operations import Interpolation
 from fdgeom.systems.constrained.constraint import Constraint
-from fdgeom.systems.constrained.mechanical import MechanicalSystem
+from fdgeom.systems.constrained.mechanical import MechanicalDescription, MechanicalSystem
 from fdgeom.systems.system import named_energies
 from fdgeom.taping import not_taped
 from fdgeom.validation import conjugates
@@ -49,6 +49,14 @@ _NOT_POINTWISE = (
 )
 # A velocity that is zero everywhere is no quotient of zeros.
 _TINY = 1e-300
+
+
+class ConstrainedDescription(MechanicalDescription):
+    """The pairing beside the energies and the constraint."""
+
+    def equations(self):
+        system = self._system
+        return super().equations() | {"pairing": system.pairing(system.q, system.p)}
 
 
 class ConstrainedSystem(MechanicalSystem):
@@ -144,8 +152,7 @@ class ConstrainedSystem(MechanicalSystem):
         return derivative(self._potential, self.q, w)
 
     # --- what the recording reads ----------------------------------------------------------------
-    def equations(self):
-        return super().equations() | {"pairing": self.pairing(self.q, self.p)}
+    description = cached_property(ConstrainedDescription)
 
     def functions(self) -> dict[str, Function]:
         return {"q": self.q, "p": self.p, "multiplier": self.multiplier}

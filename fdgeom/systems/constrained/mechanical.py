@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 import ufl
@@ -14,7 +15,17 @@ from fdgeom.operations import Prescribed, dofs_of
 from fdgeom.operations.dependent import Sources
 from fdgeom.systems.boundary_conditions import conditions, described
 from fdgeom.systems.constrained.projection import Projection
-from fdgeom.systems.system import System
+from fdgeom.systems.system import Description, System
+
+
+class MechanicalDescription(Description):
+    """The energies, the constraint and its rate, and the boundary conditions."""
+
+    def parameters(self):
+        return described(self._system.bcs)
+
+    def equations(self):
+        return self._system.energies() | self._of_constraint()
 
 
 class MechanicalSystem(System):
@@ -32,16 +43,16 @@ class MechanicalSystem(System):
 
     def _hold(self, bcs, momentum: Function) -> None:
         """Set the homogeneous boundary conditions of the momentum or velocity."""
-        self._bcs = conditions("bcs", bcs)
-        for bc in self._bcs:
+        self.bcs = conditions("bcs", bcs)
+        for bc in self.bcs:
             of = bc.function_space()
             if (of if of.component is None else of.parent) != self.space:
                 raise ValueError(
                     "bcs: a DirichletBC must be on the space of q (or a component of it)"
                 )
-        self.fixed = tuple(Prescribed(dofs_of(bc)) for bc in self._bcs)
+        self.fixed = tuple(Prescribed(dofs_of(bc)) for bc in self.bcs)
         self._at_rest = momentum
-        values = map(given_value, self._bcs)
+        values = map(given_value, self.bcs)
         self._read = Sources(*(value for value in values if isinstance(value, Expr)))
         self._check_zero()
 
@@ -49,7 +60,7 @@ class MechanicalSystem(System):
         """Raise ``ValueError`` if a value of a boundary condition is not zero, or no longer."""
         if self._read.changed():
             self._read.take()
-            for bc in self._bcs:
+            for bc in self.bcs:
                 value = bc.function_arg
                 if not (isinstance(value, ufl.classes.Zero) or _is_zero(value, bc)):
                     raise ValueError(
@@ -94,15 +105,7 @@ class MechanicalSystem(System):
     def velocity(self) -> Expr:
         """q̇ at the present state."""
 
-    def parameters(self):
-        return described(self._bcs)
-
-    def equations(self) -> dict[str, Form]:
-        """The energies, the constraint and its rate."""
-        return self.energies() | self._constraint_forms()
-
-    def all_forms(self) -> tuple[Form | Expr, ...]:
-        return tuple(self.equations().values())
+    description = cached_property(MechanicalDescription)
 
 
 def _is_zero(value, bc) -> bool:

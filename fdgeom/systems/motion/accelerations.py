@@ -45,7 +45,7 @@ class Accelerations:
         *,
         compiled: bool = True,
     ) -> None:
-        self._motion, self._on_chain = motion, compiled and motion.is_chain
+        self._motion, self._on_chain = motion, compiled and motion.traits.is_chain
         self._acceleration = motion.acceleration if acceleration is None else acceleration
         self._multiplier = motion.multiplier if multiplier is None else multiplier
         self.why_not_compiled: str | None = None
@@ -73,7 +73,7 @@ class Accelerations:
         """The operations that set :attr:`jerk` from the state with its acceleration and multiplier;
         ``ValueError`` if it has no meaning for the motion.
         """
-        if "jerk" not in self._motion.can:
+        if "jerk" not in self._motion.traits.can:
             raise ValueError(
                 "start must be 'default' for beams; a consistent start needs the rate of the "
                 "acceleration, which the stiff directions of a beam make huge"

@@ -13,7 +13,7 @@ from fdgeom.data import fields
 from fdgeom.messages import is_function, reported_as
 from fdgeom.operations import Copy, Interpolation, Performed, dofs_of, parts
 from fdgeom.operations.dependent import Sources
-from fdgeom.systems.boundary_conditions import check_effect, conditions
+from fdgeom.systems.boundary_conditions import check_effect, conditions, described
 
 
 class Held(ABC):
@@ -32,6 +32,10 @@ class Held(ABC):
     @abstractmethod
     def expressions(self) -> tuple[Expr, ...]:
         """The given values that are UFL expressions."""
+
+    def parameters(self) -> dict[str, object]:
+        """Their places and constant values, for checkpoints; none in general."""
+        return {}
 
     @abstractmethod
     def update(self) -> None:
@@ -94,6 +98,9 @@ class GivenMotion(Held):
     def expressions(self) -> tuple[Expr, ...]:
         """The given values, where they are no numbers."""
         return self._values
+
+    def parameters(self):
+        return described(self.conditions)
 
     @staticmethod
     def _find(bcs, space) -> list[np.ndarray]:

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import ufl
 from firedrake import Constant, Function, TestFunction, derivative
-from ufl.algorithms import extract_coefficients
 from ufl.classes import Expr, Form
 
 from fdgeom.clock import Time
 from fdgeom.execution import Numerics, PointwiseUpdate, defaults, is_local, saddle_defaults
 from fdgeom.forms import simplify
 from fdgeom.operations import ConvergenceTest, parts
-from fdgeom.systems.system import Output, System
+from fdgeom.systems.system import Description, Output, System
 from fdgeom.validation import firedrake_function
 
 if TYPE_CHECKING:
@@ -29,6 +28,69 @@ class MotionOutput(Output):
         motion = self._system
         found = dict(zip(motion.names, motion.configuration, strict=True))
         return found | {"velocity": motion.v, "acceleration": motion.acceleration}
+
+
+class MotionDescription(Description):
+    """The balance, the constraint and its rate, and the values that are given in time."""
+
+    @property
+    def clocks(self) -> tuple[Constant, ...]:
+        return (self._system.time,)
+
+    def parameters(self):
+        motion = self._system
+        found = {} if motion.group is None else {"group": repr(motion.group)}
+        return found if motion.held is None else found | motion.held.parameters()
+
+    def equations(self):
+        motion = self._system
+        state = motion.configuration, motion.v, motion.acceleration, motion.time
+        balance = {"balance": motion.balance(*state, TestFunction(motion.space))}
+        values = {f"given value {k}": value for k, value in enumerate(self.given_motions())}
+        return balance | self._of_constraint() | values
+
+    def given_motions(self):
+        held = self._system.held
+        return () if held is None else held.expressions()
+
+    def given_in_time(self):
+        held = self._system.held
+        return (held.increment, held.v, held.a) if held is not None and held.varies else ()
+
+
+class MotionTraits:
+    """Capabilities of a motion, and the default solver of its steps."""
+
+    #: Capabilities that methods ask for: "jerk", an acceleration whose rate means something, as it
+    #: does not where stiff directions make it huge; "normal", a velocity off the constraint that is
+    #: proportional to the square of the step.
+    can: frozenset[str] = frozenset({"jerk", "normal"})
+    #: Whether steps of a chain of nodes are compiled unless somebody says otherwise.
+    is_chain = False
+
+    def __init__(self, motion: Any) -> None:
+        self._motion = motion
+
+    def solver_defaults(self, first: Function, other: Function) -> dict[str, Any]:
+        """Default solver of the equations of a step, as arguments of :class:`fdgeom.operations.Solve`.
+
+        Parameters
+        ----------
+        first, other : Function
+            Guesses of the unknown: that of a continued motion, and without an increment.
+        """
+        return {"numerics": self._numerics, "guess": first}
+
+    def _numerics(self, residual: Form, function: Function) -> Numerics:
+        local = is_local(residual, function)
+        if self._motion.constraint is None or local:
+            options = defaults(residual, function, local)
+        else:
+            options = saddle_defaults(residual, function)
+        if local and options["snes_type"] == "newtonls":
+            # The matrix takes ten times as long as the residual, and hardly changes in a step.
+            options["snes_lag_jacobian"] = 4
+        return Numerics(options, ConvergenceTest(), reuse_matrix=True)
 
 
 class Motion(System):
@@ -74,15 +136,11 @@ class Motion(System):
 
     Notes
     -----
-    For authors: ``accelerated``, ``algorithmic``, ``balance``, ``bracket``, ``can``,
-    ``configuration``, ``displace``, ``displacements``, ``group``, ``held``, ``inertia``, ``is_chain``,
-    ``moved``, ``names``, ``rate``, ``solver_defaults``, ``space``.
+    For authors: ``accelerated``, ``algorithmic``, ``balance``, ``bracket``, ``configuration``,
+    ``displace``, ``displacements``, ``group``, ``held``, ``inertia``, ``moved``, ``names``,
+    ``rate``, ``space``, ``traits``.
     """
 
-    #: Capabilities that methods ask for: "jerk", an acceleration whose rate means something, as it
-    #: does not where stiff directions make it huge; "normal", a velocity off the constraint that is
-    #: proportional to the square of the step.
-    can: frozenset[str] = frozenset({"jerk", "normal"})
     #: The Lie group of the configuration; without one a subclass defines :meth:`moved`.
     group: Any = None
 
@@ -159,18 +217,6 @@ class Motion(System):
         return simplify(derivative(form, self.acceleration, direction))
 
     # --- numbers -------------------------------------------------------------------------------
-    def equations(self) -> dict[str, Form | Expr]:
-        """The balance, the constraint and its rate, and the values that are given in time."""
-        state = self.configuration, self.v, self.acceleration, self.time
-        balance = {"balance": self.balance(*state, TestFunction(self.space))}
-        given = () if self.held is None else self.held.expressions()
-        values = {f"given value {k}": value for k, value in enumerate(given)}
-        return balance | self._constraint_forms() | values
-
-    def all_forms(self) -> tuple[Form | Expr, ...]:
-        # A motion of beams has equations of the beams' own.
-        return (*Motion.equations(self).values(), *self.energies().values())
-
     def functions(self) -> dict[str, Function]:
         found = dict(zip(self.names, self.configuration, strict=True))
         found |= {
@@ -183,43 +229,9 @@ class Motion(System):
     output: cached_property[Output] = cached_property(MotionOutput)
 
     # --- what the steppers ask -------------------------------------------------------------------
-    @property
-    def clocks(self) -> tuple[Constant, ...]:
-        return (self.time,)
+    description: cached_property[Description] = cached_property(MotionDescription)
 
-    def given_in_time(self) -> tuple[Function, ...]:
-        held = self.held
-        return (held.increment, held.v, held.a) if held is not None and held.varies else ()
-
-    def underivable(self):
-        given = () if self.held is None else self.held.expressions()
-        if any(extract_coefficients(e) for e in given):
-            return "a given motion is made of Functions"
-        return None
-
-    #: Whether steps of a chain of nodes are compiled unless somebody says otherwise.
-    is_chain = False
-
-    def solver_defaults(self, first: Function, other: Function) -> dict[str, Any]:
-        """Default solver of the equations of a step, as arguments of :class:`fdgeom.operations.Solve`.
-
-        Parameters
-        ----------
-        first, other : Function
-            Guesses of the unknown: that of a continued motion, and without an increment.
-        """
-        return {"numerics": self._numerics, "guess": first}
-
-    def _numerics(self, residual: Form, function: Function) -> Numerics:
-        local = is_local(residual, function)
-        if self.constraint is None or local:
-            options = defaults(residual, function, local)
-        else:
-            options = saddle_defaults(residual, function)
-        if local and options["snes_type"] == "newtonls":
-            # The matrix takes ten times as long as the residual, and hardly changes in a step.
-            options["snes_lag_jacobian"] = 4
-        return Numerics(options, ConvergenceTest(), reuse_matrix=True)
+    traits: cached_property[MotionTraits] = cached_property(MotionTraits)
 
     def accelerated(self, belong: Callable[[], bool]) -> None:
         """Note that acceleration and multiplier belong to the state while ``belong()`` is true."""

@@ -26,7 +26,7 @@ from fdgeom.systems.motion.motion import Motion
 def _joins(motion: Motion) -> bool:
     """Whether solves use one vector of increment and multiplier at each node."""
     spaces = motion.space, motion.constraint.space
-    along_chain = motion.is_chain and spaces[0].node_set is spaces[1].node_set
+    along_chain = motion.traits.is_chain and spaces[0].node_set is spaces[1].node_set
     return along_chain or (
         motion.held is None
         and all(

@@ -253,9 +253,6 @@ class RigidBodies(Motion):
         )
 
     # --- what the recording reads ----------------------------------------------------------------
-    def parameters(self):
-        return {"group": repr(self.group)}
-
     def energies(self) -> dict[str, Form]:
         """½ v·Mv, the potential if one was given, and their sum, over all bodies."""
         kinetic = 0.5 * ufl.dot(self.v, self._body_momentum(self.v)) * dx

@@ -18,7 +18,6 @@ from fdgeom.forms import (
 )
 from fdgeom.identities import Identity, check_now, of_numbers
 from fdgeom.operations import parts
-from fdgeom.systems.boundary_conditions import described
 from fdgeom.systems.motion.condition import stated
 from fdgeom.systems.motion.held import GivenMotion
 from fdgeom.systems.motion.motion import Motion
@@ -154,9 +153,6 @@ class SecondOrderSystem(Motion):
         return [{q: q + d} for q, d in zip(parts(self.q), increment, strict=True)]
 
     # --- what the recording reads ----------------------------------------------------------------
-    def parameters(self):
-        return {} if self.held is None else described(self.held.conditions)
-
     def energies(self) -> dict[str, Form]:
         """The energy, if one was given."""
         return {} if self._energy is None else {"energy": self._energy}

@@ -7,8 +7,20 @@ from ufl.classes import Form, Measure
 
 from fdgeom.forms import is_zero, parts_of, simplify, sorted_by
 from fdgeom.systems.poisson.poisson import PoissonSystem
+from fdgeom.systems.poisson.stage import Substeps
 from fdgeom.systems.system import named_energies
 from fdgeom.validation import conjugates
+
+
+class HamiltonianSubsteps(Substeps):
+    """The substeps of a canonical system."""
+
+    def with_energy(self, energy: Form) -> "HamiltonianSystem":
+        """The system with the same q, p and pairing and another energy."""
+        system = self._system
+        return HamiltonianSystem(
+            system.q, system.p, energy, measure=system.measure, names=system.names
+        )
 
 
 class HamiltonianSystem(PoissonSystem):
@@ -47,7 +59,7 @@ class HamiltonianSystem(PoissonSystem):
     ) -> None:
         conjugates(q, p, measure)
         self.q, self.p = q, p
-        self._measure = measure
+        self.measure = measure
         mu = dx if measure is None else measure
 
         def bracket(a, b):
@@ -86,8 +98,4 @@ class HamiltonianSystem(PoissonSystem):
         slope = derivative(self.energy_form(), self.q, one)
         return is_zero(simplify(derivative(slope, self.p, other)))
 
-    def with_energy(self, energy: Form) -> "HamiltonianSystem":
-        """The system with the same q, p and pairing and another energy."""
-        return HamiltonianSystem(
-            self.q, self.p, energy, measure=self._measure, names=(self.names[0], self.names[1])
-        )
+    substeps = cached_property(HamiltonianSubsteps)

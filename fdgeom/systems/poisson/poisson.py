@@ -29,7 +29,7 @@ from fdgeom.systems.poisson.checks import (
     warn_of_casimirs,
 )
 from fdgeom.systems.poisson.stage import Substeps
-from fdgeom.systems.system import Consistency, System
+from fdgeom.systems.system import Consistency, Description, System
 from fdgeom.validation import firedrake_function, instance
 
 _EXAMPLES = {"bracket": "(a[0]*b[1] - a[1]*b[0])", "pairing": "inner(a, b)"}
@@ -139,11 +139,49 @@ class PoissonForms:
         return pointwise_gradient(self._system)
 
 
+class PoissonDescription(Description):
+    """Energy, bracket and pairing, and the equations of auxiliary functions."""
+
+    def __init__(self, system: "PoissonSystem") -> None:
+        super().__init__(system)
+        self.symbols = (system.state,)
+
+    def parameters(self):
+        auxiliary = self._system.auxiliary
+        return {} if auxiliary is None else auxiliary.parameters()
+
+    def equations(self):
+        stated, auxiliary = self._system.forms.stated(), self._system.auxiliary
+        if auxiliary is None:
+            return stated
+        values = {f"boundary value {k}": v for k, v in enumerate(auxiliary.boundary_values())}
+        return stated | auxiliary.equations | values
+
+    def underivable(self):
+        auxiliary = self._system.auxiliary
+        return (
+            super().underivable() if auxiliary is None else "auxiliary functions follow its state"
+        )
+
+
 class PoissonConsistency(Consistency):
     """Keeps auxiliary functions consistent with the state."""
 
     def agree(self) -> None:
         self._system._update_auxiliary()
+
+
+class PoissonSubsteps(Substeps):
+    """The substeps of a system that is its state, energy, bracket and pairing alone."""
+
+    def with_energy(self, energy: Form) -> "PoissonSystem":
+        system = self._system
+        if system.auxiliary is not None:
+            raise ValueError("system: with auxiliary functions the energy cannot be exchanged")
+        return PoissonSystem(
+            system.state, energy, system.bracket, system.pairing,
+            names=system.names, parts=system.parts,
+        )  # fmt: skip
 
 
 class PoissonSystem(System):
@@ -197,7 +235,7 @@ class PoissonSystem(System):
     Notes
     -----
     For authors: ``auxiliary``, ``bracket``, ``energy_form``, ``forms``, ``gradient``, ``names``,
-    ``pairing``, ``parts``, ``space``, ``substeps``, ``test``, ``trial``, ``with_energy``.
+    ``pairing``, ``parts``, ``space``, ``substeps``, ``test``, ``trial``.
 
     Examples
     --------
@@ -238,7 +276,7 @@ class PoissonSystem(System):
             )
         firedrake_function("state", state)
         super().__init__(state.subfunctions[0].function_space().mesh())
-        self.state, self.space, self.symbols = state, state.function_space(), (state,)
+        self.state, self.space = state, state.function_space()
         own = tuple(state.subfunctions) if len(self.space) > 1 else (state,)
         self.parts = own if parts is None else _check_parts(parts, own)
         self.names = _check_names(names, len(self.parts))
@@ -297,19 +335,6 @@ class PoissonSystem(System):
         """The Hamiltonian as a functional, at the present state or another one."""
         return substitute(self.forms.energy, self.forms.at(at))
 
-    def with_energy(self, energy: Form) -> "PoissonSystem":
-        """The system with the same state, bracket and pairing and another energy."""
-        if self.auxiliary is not None:
-            raise ValueError("system: with auxiliary functions the energy cannot be exchanged")
-        return PoissonSystem(
-            self.state,
-            energy,
-            lambda a, b: self.bracket(a, b),
-            lambda a, b: self.pairing(a, b),
-            names=self.names,
-            parts=self.parts,
-        )
-
     def antisymmetry_defect(self) -> float:
         """Relative size of {·, b} + {b, ·} for random fields b, at the state: round-off if correct."""
         return antisymmetry_defect(self)
@@ -329,18 +354,6 @@ class PoissonSystem(System):
             found |= dict(zip(self.auxiliary.names, self.auxiliary.functions, strict=True))
         return found
 
-    def parameters(self):
-        return {} if self.auxiliary is None else self.auxiliary.parameters()
-
-    def equations(self) -> dict[str, Form | Expr]:
-        given = () if self.auxiliary is None else self.auxiliary.boundary_values()
-        values = {f"boundary value {k}": value for k, value in enumerate(given)}
-        elliptic = {} if self.auxiliary is None else self.auxiliary.equations
-        return self.forms.stated() | elliptic | values
-
-    def all_forms(self) -> tuple[Form | Expr, ...]:
-        return tuple(self.equations().values())
-
     def energies(self) -> dict[str, Form]:
         """The Hamiltonian, ``"energy"``, and its parts if the system knows them."""
         self._update_auxiliary()
@@ -348,9 +361,6 @@ class PoissonSystem(System):
 
     def casimirs(self) -> dict[str, Form]:
         return {k: substitute(f, self.forms.at(None)) for k, f in self.forms.casimirs.items()}
-
-    def underivable(self):
-        return None if self.auxiliary is None else "auxiliary functions follow its state"
 
     # --- the state -------------------------------------------------------------------------------
     def _check_state(self) -> None:
@@ -376,9 +386,11 @@ class PoissonSystem(System):
             self._structure_is_known = True
         self.consistency.prepare()
 
+    description: cached_property[Description] = cached_property(PoissonDescription)
+
     consistency: cached_property[Consistency] = cached_property(PoissonConsistency)
 
-    substeps = cached_property(Substeps)
+    substeps: cached_property[Substeps] = cached_property(PoissonSubsteps)
 
     def gradient(
         self, state: Sequence[Expr], auxiliary: Sequence[Expr] = ()

@@ -117,6 +117,13 @@ class Substeps:
             conditions=conditions,
         )
 
+    def with_energy(self, energy: Form) -> Any:
+        """The system with the same state, bracket and pairing and another energy."""
+        raise ValueError(
+            f"system: the energy of a {type(self._system).__name__} cannot be replaced; state a "
+            "PoissonSystem"
+        )
+
     def start_values(self, stage: Stage) -> dict[Function, Function]:
         """A first guess of a stage's unknown: for each of its parts the function to copy."""
         own = parts(stage.unknown)

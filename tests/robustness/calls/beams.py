@@ -691,7 +691,7 @@ REFUSALS = [
     ),
     (
         "energy",
-        lambda: small.beam().with_energy(small.beam().energy_form()),
+        lambda: small.beam().substeps.with_energy(small.beam().energy_form()),
         ValueError,
         "system: the energy of a Beam cannot be replaced; state a PoissonSystem",
     ),

@@ -1122,14 +1122,14 @@ REFUSALS = [
     ),
     (
         "energy",
-        lambda: small.body().with_energy(dot(_elsewhere(), _elsewhere()) * dx),
+        lambda: small.body().substeps.with_energy(dot(_elsewhere(), _elsewhere()) * dx),
         ValueError,
         "energy is integrated over another mesh than that of the system: use Functions"
         " and measures of the system's mesh",
     ),
     (
         "energy",
-        lambda: small.body().with_energy(
+        lambda: small.body().substeps.with_energy(
             dot(small.body().state, small.body().state) * dx(domain=small.mesh())
         ),
         ValueError,
@@ -1138,25 +1138,25 @@ REFUSALS = [
     ),
     (
         "energy",
-        lambda: small.body().with_energy(dot(small.vector(), small.vector()) * dx),
+        lambda: small.body().substeps.with_energy(dot(small.vector(), small.vector()) * dx),
         ValueError,
         "energy does not depend on the state: write it with the Functions that the system is given",
     ),
     (
         "energy",
-        lambda: small.oscillator().with_energy(small.number() ** 2 * dx),
+        lambda: small.oscillator().substeps.with_energy(small.number() ** 2 * dx),
         ValueError,
         "energy does not depend on the state: write it with the Functions that the system is given",
     ),
     (
         "energy",
-        lambda: small.body().with_energy(Constant(0.0) * dx(domain=small.body().mesh)),
+        lambda: small.body().substeps.with_energy(Constant(0.0) * dx(domain=small.body().mesh)),
         ValueError,
         "energy does not depend on the state: write it with the Functions that the system is given",
     ),
     (
         "energy",
-        lambda: small.body().with_energy(dot(small.body().state, small.body().state) * dS),
+        lambda: small.body().substeps.with_energy(dot(small.body().state, small.body().state) * dS),
         ValueError,
         "energy: in integrals over dS, restrict discontinuous Functions to one side, as"
         " u('+') or u('-'), or use avg(u) or jump(u) (Discontinuous type Coefficient"
