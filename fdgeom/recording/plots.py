@@ -98,7 +98,7 @@ def plot_momentum(
     deviation : bool
         Draw the difference from the first sample.
     history, ax, title, units
-        As of :func:`plot_energy`; a unit: ``{"linear_momentum": "g m/s"}``.
+        The same as in :func:`plot_energy`; units are for example ``{"linear_momentum": "g m/s"}``.
 
     Returns
     -------
@@ -220,7 +220,7 @@ def animate(
     dpi : int
         Resolution; the picture is about 6 by 5 inches, less what would be empty.
     snapshots, title, units
-        As of :func:`plot_shapes`.
+        The same as in :func:`plot_shapes`.
     """
     instance("snapshots", snapshots, Snapshots, "a Snapshots that a run has filled")
     units = check_units(units)
@@ -237,8 +237,9 @@ def animate(
     (line,) = ax.plot(*curves[0].T, "k-", linewidth=2)
     (end,) = ax.plot(*curves[0][:1].T, "o", color="tab:red", markersize=4)
     space_axes(ax, snapshots.positions, units)
-    # All times to one digit, so that the title does not dance.
-    digits = _digits(snapshots.times)
+    # All times with the decimals by which neighbours differ, so that the title does not dance.
+    steps = np.diff(np.unique(snapshots.times))
+    digits = max(0, -int(np.floor(np.log10(steps.max())))) if len(steps) else 3
 
     def draw(i: int) -> None:
         line.set_data_3d(*curves[i].T)
@@ -287,12 +288,6 @@ def _draw(ax, times, curves: Sequence[tuple], title: str | None, unit: str | Non
     if title is not None:
         ax.set_title(title)
     return ax
-
-
-def _digits(times: Sequence[float]) -> int:
-    """Number of decimals by which neighbouring times differ."""
-    steps = np.diff(np.unique(times))
-    return max(0, -int(np.floor(np.log10(steps.max())))) if len(steps) else 3
 
 
 def _curves(snapshots: Snapshots) -> np.ndarray | None:

@@ -134,9 +134,9 @@ def plot_solid(
     ax : matplotlib 3-D Axes, optional
         A new figure by default.
     component, colormap, label, title
-        As of :func:`plot_section`.
+        The same as in :func:`plot_section`.
     units : "SI" or dict of str to str, optional
-        Units for the names of the axes, as of :func:`space_axes`.
+        Units for the names of the axes, such as ``{"length": "mm"}``; none by default.
 
     Returns
     -------
