@@ -20,11 +20,11 @@ _Z = np.array([0.0, 0.0, 1.0])
 
 
 class Surface(NamedTuple):
-    """Vertices (times, n, 3), triangles (m, 3), and the node that each vertex belongs to (n,)."""
+    """Vertices (times, n, 3), triangles (m, 3), and the node or the colour of each vertex (n,)."""
 
     vertices: np.ndarray
     triangles: np.ndarray
-    nodes: np.ndarray
+    tags: np.ndarray
 
 
 def joined(surfaces: Sequence[Surface]) -> Surface:
@@ -35,7 +35,7 @@ def joined(surfaces: Sequence[Surface]) -> Surface:
     return Surface(
         np.concatenate(vertices, axis=1),
         np.concatenate([s.triangles + n for s, n in zip(surfaces, counts, strict=False)]),
-        np.concatenate([s.nodes for s in surfaces]),
+        np.concatenate([s.tags for s in surfaces]),
     )
 
 
@@ -124,7 +124,7 @@ _SYMBOLS = {
 
 
 class Symbols:
-    """The symbols of shapes: balls, and surfaces of the others; words about the arrows."""
+    """The symbols of shapes: balls (places, diameter, colour), surfaces, and words about the arrows."""
 
     def __init__(
         self, shapes: Snapshots, positions, orientations, extent: float, thick: float, up
@@ -135,20 +135,9 @@ class Symbols:
         self._upright = shortest(_Z, up)
         self.balls: list[tuple] = []
         self.surfaces: list[Surface] = []
-        self._colors: list[int] = []
         self.notes: list[str] = []
         for mark in shapes.marks:
             self._add(mark, positions[:, mark.node], orientations[:, mark.node])
-
-    def joined_balls(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Places (times, n, 3), diameters and colours of the balls."""
-        places, sizes, colors = zip(*self.balls, strict=True)
-        return np.stack(places, axis=1), np.float32(sizes), np.uint32(colors)
-
-    def colors(self) -> np.ndarray:
-        """Colours of the vertices of the joined surfaces."""
-        counts = [surface.vertices.shape[1] for surface in self.surfaces]
-        return np.repeat(np.uint32(self._colors), counts)
 
     def _add(self, mark, x, q) -> None:
         """The symbol of a mark at poses (times, 3) and (times, 4)."""
@@ -181,8 +170,7 @@ class Symbols:
         scale = self._size if scale is None else scale
         scale = np.broadcast_to(scale, len(places))[:, None, None]
         vertices = places[:, None] + scale * quaternion.rotate(turn[:, None], points)
-        self.surfaces.append(Surface(vertices, triangles, np.zeros(len(points), dtype=int)))
-        self._colors.append(color)
+        self.surfaces.append(Surface(vertices, triangles, np.full(len(points), color, np.uint32)))
 
     # --- loads ------------------------------------------------------------------------------------------
     def add_arrows(self, chosen: np.ndarray) -> None:
