@@ -26,7 +26,7 @@ STYLES = (
 )
 
 
-def _pyplot():
+def matplotlib_pyplot():
     try:
         from matplotlib import pyplot
     except ImportError as exc:
@@ -170,7 +170,7 @@ def plot_shapes(
     curves = _curves(snapshots)
     if curves is None:
         return None
-    pyplot = _pyplot()
+    pyplot = matplotlib_pyplot()
     from mpl_toolkits import mplot3d
 
     own = ax is None
@@ -230,7 +230,7 @@ def animate(
     curves = _curves(snapshots)
     if curves is None:
         return
-    pyplot = _pyplot()
+    pyplot = matplotlib_pyplot()
     from matplotlib.animation import PillowWriter
 
     ax = axes_in_space(figsize=(7.5, 6), dpi=dpi)
@@ -260,7 +260,7 @@ def animate(
 
 def axes_in_space(figsize: tuple[float, float] = (8.5, 6.5), **options):
     """New axes in space, in a figure that :func:`trim` shall cut."""
-    figure = _pyplot().figure(figsize=figsize, layout="constrained", **options)
+    figure = matplotlib_pyplot().figure(figsize=figsize, layout="constrained", **options)
     return figure.add_subplot(projection="3d")
 
 
@@ -273,7 +273,7 @@ def _axes(ax, history: History, names: Sequence[str], monitor: str):
             f"history holds no {missing[0] if missing else 'such quantity'}; it has "
             f"{', '.join(history.names) or 'nothing'}. Add {monitor} to the run's monitors"
         )
-    return ax or _pyplot().subplots(figsize=(7, 4), layout="constrained")[1]
+    return ax or matplotlib_pyplot().subplots(figsize=(7, 4), layout="constrained")[1]
 
 
 def _draw(ax, times, curves: Sequence[tuple], title: str | None, unit: str | None):

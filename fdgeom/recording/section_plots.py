@@ -8,7 +8,7 @@ from fdgeom.sections.drawn_section import DrawnSection
 from fdgeom.sections.outline import Tessellation
 from fdgeom.validation import instance
 
-from .plots import _pyplot, axes_in_space
+from .plots import axes_in_space, matplotlib_pyplot
 from .solid import Solid, von_mises
 from .space import space_axes, trim
 
@@ -57,7 +57,7 @@ def plot_section(
     gathered = section.mesh.comm.gather((cut.places, cut.triangles, cut.rim, values))
     if gathered is None:
         return None
-    pyplot = _pyplot()
+    pyplot = matplotlib_pyplot()
     ax = ax or pyplot.subplots(figsize=(6, 5), layout="constrained")[1]
     everything = np.concatenate([v.ravel() for *_, v in gathered])
     low, high = everything.min(), everything.max()
@@ -150,7 +150,7 @@ def plot_solid(
     gathered = solid.section.mesh.comm.gather((faces, colours))
     if gathered is None:
         return None
-    pyplot = _pyplot()
+    pyplot = matplotlib_pyplot()
     from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
     own = ax is None

@@ -51,10 +51,15 @@ def sweep(outline, positions, orientations, axis: int, start: int = 0) -> Surfac
     nodes = np.concatenate([np.repeat(np.arange(count), around), np.repeat(ends, len(outline))])
     flat = np.concatenate([np.tile(corners, (count, 1)), np.tile(outline[:, :2], (2, 1))])
     vertices = positions[:, nodes] + flat[:, :1] * a[:, nodes] + flat[:, 1:] * b[:, nodes]
-    p, q = (around * np.arange(count - 1)[:, None] + side for side in sides.T)
-    walls = np.stack([p, q, q + around, p, q + around, p + around], axis=-1).reshape(-1, 3)
     face = triangles_of(outline) + count * around
-    return Surface(vertices, np.concatenate([walls, face, face + len(outline)]), nodes + start)
+    triangles = [_walls(count, around, sides), face, face + len(outline)]
+    return Surface(vertices, np.concatenate(triangles), nodes + start)
+
+
+def _walls(count: int, around: int, sides: np.ndarray) -> np.ndarray:
+    """Triangles between rings of corners, each with these sides (pairs of corners)."""
+    p, q = (around * np.arange(count - 1)[:, None] + side for side in sides.T)
+    return np.stack([p, q, q + around, p, q + around, p + around], axis=-1).reshape(-1, 3)
 
 
 def _split(outline: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -104,11 +109,7 @@ def _revolved(profile, sides: int, scale=(1.0, 1.0, 1.0)) -> tuple[np.ndarray, n
         [np.column_stack([r * ring, np.full(sides, z)]) for r, z in profile]
     ) * np.array(scale)
     k = np.arange(sides)
-    following = (k + 1) % sides
-    start = sides * np.arange(len(profile) - 1)[:, None]
-    quads = [start + k, start + following, start + sides + following]
-    other = [start + k, start + sides + following, start + sides + k]
-    return points, np.concatenate([np.stack(t, axis=-1).reshape(-1, 3) for t in (quads, other)])
+    return points, _walls(len(profile), sides, np.stack([k, (k + 1) % sides], axis=1))
 
 
 #: Symbols by name; z is the direction of the beam at a clamp, else the vertical or the joint's axis.
