@@ -81,8 +81,10 @@ class LoadStepFailed(StepFailed):
         Load factor at the beginning of the step that failed.
     free : str
         Rigid motions that the supports leave free; "" if there are none.
-    step, reason
-        As of :class:`StepFailed`.
+    step : int
+        Number of load steps that had been completed.
+    reason : str
+        Reason of the failure, as in :class:`StepFailed`.
     """
 
     def __init__(

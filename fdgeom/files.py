@@ -46,7 +46,9 @@ def as_path(name: str, value: object, suffix: str = "") -> Path:
 
 
 def writable(name: str, value: object, comm, *, replaced: bool = False, size: int = 0) -> Path:
-    """Return a path with room for `size` bytes of each rank, or raise ValueError on all ranks."""
+    """Return the path of a file that can be written: its folder exists, or is made here, and the disk has
+    room for `size` bytes of each rank. Raise ValueError on all ranks if not.
+    """
     given = path = as_path(name, value)
     if replaced:  # the file that a symbolic link leads to
         path = Path(os.path.realpath(given))
@@ -92,16 +94,6 @@ def replacing(path: Path, comm) -> Iterator[Path]:
     finally:
         if comm.rank == 0:
             temporary.unlink(missing_ok=True)
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Make the folder of a file that one rank writes; turn an error of the system into ValueError."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        yield
-    except OSError as error:
-        raise ValueError(f"path = '{path}' cannot be written: {error.strerror}") from error
 
 
 def write_text(path: str | os.PathLike, comm, write: Callable[[TextIO], object]) -> None:

@@ -1,26 +1,30 @@
 """Data on meshes: cells that link rods, and names of nodes in messages."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from firedrake import Function, SpatialCoordinate
 
 from fdgeom.forms import scalar_space
 
-_LINKS = "_fdgeom_links"
 # Families of elements whose unknowns are values at points.
 _POINTS = ("Lagrange", "Discontinuous Lagrange", "Q", "DQ")
-_NAMES = "_fdgeom_names_of_places"
+
+
+def data_of(mesh) -> dict[str, Any]:
+    """What fdgeom keeps with a mesh, in Firedrake's dictionary for that."""
+    return mesh.geometric_shared_data_cache["fdgeom"]
 
 
 def mark_links(mesh, inside) -> None:
     """Mark a mesh as chains with links: ``inside`` (DG0) is 0 in links and 1 elsewhere; None for no links."""
-    setattr(mesh, _LINKS, inside)
+    data_of(mesh)["inside"] = inside
 
 
 def inside_of(mesh):
     """The function given to :func:`mark_links`; None if there are no links."""
-    return getattr(mesh, _LINKS, None)
+    return data_of(mesh).get("inside")
 
 
 def links_of(mesh) -> np.ndarray:
@@ -34,7 +38,7 @@ def links_of(mesh) -> np.ndarray:
 
 def name_places(mesh, name: Callable[[float], str]) -> None:
     """Set the function that names the nodes of an interval mesh in messages, by their coordinates."""
-    setattr(mesh, _NAMES, name)
+    data_of(mesh)["name"] = name
 
 
 def node_name(mesh) -> Callable[..., str]:
@@ -44,7 +48,7 @@ def node_name(mesh) -> Callable[..., str]:
         numbers = ", ".join(f"{value:.6g}" for value in x)
         return f"the node at {numbers}" if len(x) == 1 else f"the node at ({numbers})"
 
-    return getattr(mesh, _NAMES, None) or by_coordinates
+    return data_of(mesh).get("name", by_coordinates)
 
 
 def describe(function: Function) -> Callable[[int], str]:

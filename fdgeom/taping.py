@@ -17,7 +17,10 @@ _records: dict[str, Callable] = {}
 
 
 def recorded_by(changes: Callable, steps: Callable) -> None:
-    """Register ``changes(name, do, operations, system)``, ``steps(stepper, steps)``: both record."""
+    """Set the functions that :func:`record` and :func:`record_steps` call while pyadjoint records.
+
+    fdgeom.adjoint gives them, since this module is imported before it.
+    """
     _records.update(changes=changes, steps=steps)
 
 

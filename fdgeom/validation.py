@@ -210,7 +210,10 @@ def everywhere(comm, check: Callable[[], None]) -> None:
 
 
 def check_moments(matrices: np.ndarray) -> None:
-    """Raise ``ValueError``, or warn if rounding may be why, where a moment exceeds both others' sum."""
+    """Check moments of inertia (..., 3, 3): no principal moment may exceed the sum of the other two.
+
+    If one does by more than rounding of the data explains, raise ``ValueError``; else warn.
+    """
     moments = np.linalg.eigvalsh(matrices)
     excess = moments[..., 2] - moments[..., 1] - moments[..., 0]
     worst = np.max(excess / np.maximum(moments[..., 2], np.finfo(float).tiny), initial=0.0)

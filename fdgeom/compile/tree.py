@@ -289,10 +289,14 @@ class TreeOfChains:
         ids[s.start < 0, 1] = -1
         ids[ids >= 0] = np.where(self._given[ids[ids >= 0]], -1, ids[ids >= 0])
         ids = np.ascontiguousarray(ids, dtype=np.int32)
-        names = [name for name, _ in Segment._fields_ if name != "ids"]
+        names = ("first", "last", "target", "begin", "start", "count", "other", "back", "bordered",
+                 "closes")  # fmt: skip
         rows = zip(*(getattr(s, name).tolist() for name in names), strict=True)
         step = ids[0].nbytes if len(ids) else 0
-        made = [Segment(*row, ids=ids.ctypes.data + k * step) for k, row in enumerate(rows)]
+        made = [
+            Segment(**dict(zip(names, row, strict=True)), ids=ids.ctypes.data + k * step)
+            for k, row in enumerate(rows)
+        ]
         return array_of(Segment, made), ids
 
 

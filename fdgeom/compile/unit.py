@@ -451,7 +451,7 @@ class Unit:
 
 def _test(test: ConvergenceTest) -> Test:
     """The struct of a convergence test."""
-    values = {name: getattr(test, name) for name, _ in Test._fields_}
+    values = {name: value for name, value in vars(test).items() if name != "of"}
     return Test(**values | {"last": -1.0 if test.last is None else test.last})
 
 

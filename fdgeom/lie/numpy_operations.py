@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fdgeom.lie.coefficients import RotationCoefficients
+from fdgeom.lie.rotation_coefficients import RotationCoefficients
 
 identity, zero = np.eye(3), np.zeros((3, 3))
 sqrt, times, where = np.sqrt, np.matmul, np.where

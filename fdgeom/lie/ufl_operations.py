@@ -5,7 +5,7 @@ import ufl
 from ufl.classes import Zero
 from ufl.core.expr import Expr
 
-from fdgeom.lie.coefficients import ARCTANGENT, RotationCoefficients, polynomial
+from fdgeom.lie.rotation_coefficients import ARCTANGENT, RotationCoefficients, polynomial
 
 identity, zero = ufl.Identity(3), ufl.zero(3, 3)
 cross, dot, outer, times, trace = ufl.cross, ufl.dot, ufl.outer, ufl.dot, ufl.tr

@@ -21,11 +21,13 @@ from fdgeom.messages import Described, brief, format_value
 from fdgeom.taping import not_taped
 from fdgeom.validation import number, whole
 
-from .fingerprint import KINDS, bits, differences, fingerprint
+from .stepper_fingerprint import KINDS, bits, differences, fingerprint
 from .transfer import Transfer, cellwise, places_of, points_of, rows_of, scalar_element
 
 FORMAT = 4  # in which cells have extents
 GROUP = "/fdgeom"
+#: Attributes of the clock in a file.
+CLOCK = ("begin", "dt", "last_dt", "first", "steps")
 
 
 class Checkpoint(Described):
@@ -117,7 +119,8 @@ def save(stepper, path: str | os.PathLike) -> None:
     try:
         with replacing(path, comm) as temporary, h5py.File(temporary, "w", **together) as file:
             group = file.create_group(GROUP)
-            group.attrs.update(clock._asdict(), format=FORMAT, writer=temporary.name)
+            group.attrs.update({name: getattr(clock, name) for name in CLOCK})
+            group.attrs.update(format=FORMAT, writer=temporary.name)
             for name, text in texts.items():
                 group[name] = np.frombuffer(json.dumps(text).encode(), dtype=np.uint8)
             for name, f in functions.items():

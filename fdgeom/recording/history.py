@@ -56,16 +56,12 @@ def _text(row: Sequence[float]) -> list[str]:
 
 
 class History:
-    """Samples of the monitors of a run, by name; eight bytes of memory for each number.
+    """Samples of the monitors of a run; eight bytes of memory for each number.
+
+    ``history[name]`` are the samples of a quantity, of shape (n,) or (n, components).
 
     Attributes
     ----------
-    t : numpy.ndarray, shape (n,)
-        Times of the samples.
-    step : numpy.ndarray of int, shape (n,)
-        Number of steps done at each sample.
-    names : tuple of str
-        Names of the sampled quantities; `history[name]` has shape (n,) or (n, components).
     stats : dict
         The stepper's `solver_stats()` at the end of the run.
     wall_time : float

@@ -230,10 +230,10 @@ class Probe(Described):
     def bind(self, system) -> None:
         """Find the cell that holds the point; ValueError when the point is outside the mesh."""
         mesh: Any = extract_unique_domain(self.function)
-        self._present: Callable[[], Function] = self._given
+        self._interpolated = None
         if not isinstance(self.function, Function):
             element = common_element(mesh, [self.function])
-            self._present = Interpolated(self.function, element, mesh).apply
+            self._interpolated = Interpolated(self.function, element, mesh)
         if self.point.shape != (mesh.geometric_dimension,):
             raise ValueError(
                 f"point must have {mesh.geometric_dimension} coordinates, as the mesh of Probe "
@@ -249,12 +249,9 @@ class Probe(Described):
 
     def sample(self) -> dict[str, float | np.ndarray]:
         """Return the present value by name."""
-        return {self.name: self._evaluator.evaluate(self._present())[0]}
-
-    def _given(self) -> Function:
-        """The function itself, with its present values."""
         refresh(self.function)
-        return self.function
+        values = self.function if self._interpolated is None else self._interpolated.apply()
+        return {self.name: self._evaluator.evaluate(values)[0]}
 
 
 class Reactions(Described):
@@ -293,7 +290,18 @@ def bound(monitors, system) -> list:
     """The monitors of a run, bound to its system."""
     if not isinstance(monitors, list | tuple) or _is_pair(monitors):
         monitors = [monitors]
-    found = [_as_monitor(monitor, i) for i, monitor in enumerate(monitors)]
+    found = []
+    for i, item in enumerate(monitors):
+        if isinstance(item, ufl.BaseForm):
+            item = Functional(f"functional_{i}", item)
+        elif _is_pair(item):
+            item = Functional(*item)
+        elif isinstance(item, type) or not (hasattr(item, "bind") and hasattr(item, "sample")):
+            raise TypeError(
+                f"monitors[{i}] must be a monitor such as Energy(), a UFL 0-form or a (name, form) "
+                f"pair, got {format_value(item)}"
+            )
+        found.append(item)
     for monitor in found:
         monitor.bind(system)
     return found
@@ -313,16 +321,3 @@ def joint_sample(monitors: list) -> dict[str, float | np.ndarray]:
 
 def _is_pair(item: object) -> bool:
     return isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str)
-
-
-def _as_monitor(item, i: int):
-    if isinstance(item, ufl.BaseForm):
-        return Functional(f"functional_{i}", item)
-    if _is_pair(item):
-        return Functional(*item)
-    if hasattr(item, "bind") and hasattr(item, "sample") and not isinstance(item, type):
-        return item
-    raise TypeError(
-        f"monitors[{i}] must be a monitor such as Energy(), a UFL 0-form or a (name, form) pair, "
-        f"got {format_value(item)}"
-    )

@@ -26,7 +26,7 @@ STYLES = (
 )
 
 
-def _pyplot():
+def matplotlib_pyplot():
     try:
         from matplotlib import pyplot
     except ImportError as exc:
@@ -98,7 +98,7 @@ def plot_momentum(
     deviation : bool
         Draw the difference from the first sample.
     history, ax, title, units
-        As of :func:`plot_energy`; a unit: ``{"linear_momentum": "g m/s"}``.
+        The same as in :func:`plot_energy`; units are for example ``{"linear_momentum": "g m/s"}``.
 
     Returns
     -------
@@ -170,7 +170,7 @@ def plot_shapes(
     curves = _curves(snapshots)
     if curves is None:
         return None
-    pyplot = _pyplot()
+    pyplot = matplotlib_pyplot()
     from mpl_toolkits import mplot3d
 
     own = ax is None
@@ -220,7 +220,7 @@ def animate(
     dpi : int
         Resolution; the picture is about 6 by 5 inches, less what would be empty.
     snapshots, title, units
-        As of :func:`plot_shapes`.
+        The same as in :func:`plot_shapes`.
     """
     instance("snapshots", snapshots, Snapshots, "a Snapshots that a run has filled")
     units = check_units(units)
@@ -230,15 +230,16 @@ def animate(
     curves = _curves(snapshots)
     if curves is None:
         return
-    pyplot = _pyplot()
+    pyplot = matplotlib_pyplot()
     from matplotlib.animation import PillowWriter
 
     ax = axes_in_space(figsize=(7.5, 6), dpi=dpi)
     (line,) = ax.plot(*curves[0].T, "k-", linewidth=2)
     (end,) = ax.plot(*curves[0][:1].T, "o", color="tab:red", markersize=4)
     space_axes(ax, snapshots.positions, units)
-    # All times to one digit, so that the title does not dance.
-    digits = _digits(snapshots.times)
+    # All times with the decimals by which neighbours differ, so that the title does not dance.
+    steps = np.diff(np.unique(snapshots.times))
+    digits = max(0, -int(np.floor(np.log10(steps.max())))) if len(steps) else 3
 
     def draw(i: int) -> None:
         line.set_data_3d(*curves[i].T)
@@ -259,7 +260,7 @@ def animate(
 
 def axes_in_space(figsize: tuple[float, float] = (8.5, 6.5), **options):
     """New axes in space, in a figure that :func:`trim` shall cut."""
-    figure = _pyplot().figure(figsize=figsize, layout="constrained", **options)
+    figure = matplotlib_pyplot().figure(figsize=figsize, layout="constrained", **options)
     return figure.add_subplot(projection="3d")
 
 
@@ -272,7 +273,7 @@ def _axes(ax, history: History, names: Sequence[str], monitor: str):
             f"history holds no {missing[0] if missing else 'such quantity'}; it has "
             f"{', '.join(history.names) or 'nothing'}. Add {monitor} to the run's monitors"
         )
-    return ax or _pyplot().subplots(figsize=(7, 4), layout="constrained")[1]
+    return ax or matplotlib_pyplot().subplots(figsize=(7, 4), layout="constrained")[1]
 
 
 def _draw(ax, times, curves: Sequence[tuple], title: str | None, unit: str | None):
@@ -287,12 +288,6 @@ def _draw(ax, times, curves: Sequence[tuple], title: str | None, unit: str | Non
     if title is not None:
         ax.set_title(title)
     return ax
-
-
-def _digits(times: Sequence[float]) -> int:
-    """Number of decimals by which neighbouring times differ."""
-    steps = np.diff(np.unique(times))
-    return max(0, -int(np.floor(np.log10(steps.max())))) if len(steps) else 3
 
 
 def _curves(snapshots: Snapshots) -> np.ndarray | None:

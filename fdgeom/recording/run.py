@@ -4,7 +4,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
 import numpy as np
@@ -123,8 +123,9 @@ def run(
 
     history = History()
     history.conserved, history.units = tuple(getattr(stepper, "conserves", ())), units
-    # Pieces are blocks on pyadjoint's tape: these do not depend on how fast they go.
-    pace = _Pace(comm, bounded=not annotate_tape())
+    # Compiled steppers fuse steps; the limit keeps the bar moving and Ctrl-C heard. On pyadjoint's tape
+    # pieces are blocks, which do not depend on how fast they go.
+    limit = sys.maxsize if annotate_tape() else 100
     with delayed(comm, INT, TERM) as signals, _opened(stepper, outputs, csv, sample):
         start = time.perf_counter()
         shown = comm.rank == 0 and (progress == "always" or (progress and sys.stderr.isatty()))
@@ -146,7 +147,10 @@ def run(
                 if done == total:
                     break
                 most = min(total - done, *(n - done % n for n in (sampled, *written)))
-                piece = pace.run(1 if stepwise else most, stepper.advance)
+                piece, begin = 1 if stepwise else min(most, limit), time.perf_counter()
+                stepper.advance(piece)
+                if limit < sys.maxsize:
+                    limit = _steps_in_a_second(comm, piece, time.perf_counter() - begin, limit)
                 with stop_annotating():
                     for monitor in stepwise:
                         monitor.step()
@@ -158,7 +162,12 @@ def run(
         except BaseException as exc:
             exc.history = history  # type: ignore[attr-defined]
             if checkpoint is not None and stepper.steps > first:
-                _last_checkpoint(checkpoint, stepper, exc)
+                try:
+                    with stop_annotating():
+                        checkpoint.write(stepper)
+                except Exception as second:
+                    # The first exception is the one to report; the previous checkpoint is still there.
+                    exc.add_note(f"no last checkpoint was written: {second}")
             raise
         finally:
             bar.finish()
@@ -246,15 +255,6 @@ def _sample(monitors: list, stepper, history: History | None, csv: CSVFile | Non
             raise NotFinite(wrong, t=stepper.t, step=stepper.steps)
 
 
-def _last_checkpoint(checkpoint: Checkpoint, stepper, exc: BaseException) -> None:
-    try:
-        with stop_annotating():
-            checkpoint.write(stepper)
-    except Exception as second:
-        # The first exception is the one to report; the previous checkpoint is still there.
-        exc.add_note(f"no last checkpoint was written: {second}")
-
-
 class _Bar(ProgressBar):
     """Firedrake's progress bar, drawn at most ten times a second, and never without a file."""
 
@@ -268,24 +268,8 @@ class _Bar(ProgressBar):
             self._drawn = now
 
 
-class _Pace:
-    """Takes about a second of steps at once, as many on all ranks; all of them if not bounded."""
-
-    # Compiled steppers fuse steps; the bound keeps the bar moving and Ctrl-C heard.
-    def __init__(self, comm, *, bounded: bool) -> None:
-        self.comm = comm
-        self.limit = 100 if bounded else None
-
-    def run(self, most: int, advance: Callable[[int], None]) -> int:
-        """Take at most ``most`` steps by ``advance``; returns their number."""
-        if self.limit is None:
-            advance(most)
-            return most
-        steps, start = min(most, self.limit), time.perf_counter()
-        advance(steps)
-        elapsed = max(time.perf_counter() - start, 1e-9)
-        # Grow by no more than a factor of ten: a short piece is timed badly.
-        self.limit = max(1, int(min(steps / elapsed, 10 * self.limit)))
-        if self.comm.size > 1:
-            self.limit = self.comm.bcast(self.limit)
-        return steps
+def _steps_in_a_second(comm, steps: int, elapsed: float, limit: int) -> int:
+    """The number of steps to take at once, the same on all ranks, from the time of the last ones."""
+    # Grow by no more than a factor of ten: a short piece is timed badly.
+    found = max(1, int(min(steps / max(elapsed, 1e-9), 10 * limit)))
+    return comm.bcast(found) if comm.size > 1 else found

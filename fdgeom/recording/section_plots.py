@@ -8,7 +8,7 @@ from fdgeom.sections.drawn_section import DrawnSection
 from fdgeom.sections.outline import Tessellation
 from fdgeom.validation import instance
 
-from .plots import _pyplot, axes_in_space
+from .plots import axes_in_space, matplotlib_pyplot
 from .solid import Solid, von_mises
 from .space import space_axes, trim
 
@@ -57,7 +57,7 @@ def plot_section(
     gathered = section.mesh.comm.gather((cut.places, cut.triangles, cut.rim, values))
     if gathered is None:
         return None
-    pyplot = _pyplot()
+    pyplot = matplotlib_pyplot()
     ax = ax or pyplot.subplots(figsize=(6, 5), layout="constrained")[1]
     everything = np.concatenate([v.ravel() for *_, v in gathered])
     low, high = everything.min(), everything.max()
@@ -134,9 +134,9 @@ def plot_solid(
     ax : matplotlib 3-D Axes, optional
         A new figure by default.
     component, colormap, label, title
-        As of :func:`plot_section`.
+        The same as in :func:`plot_section`.
     units : "SI" or dict of str to str, optional
-        Units for the names of the axes, as of :func:`space_axes`.
+        Units for the names of the axes, such as ``{"length": "mm"}``; none by default.
 
     Returns
     -------
@@ -150,7 +150,7 @@ def plot_solid(
     gathered = solid.section.mesh.comm.gather((faces, colours))
     if gathered is None:
         return None
-    pyplot = _pyplot()
+    pyplot = matplotlib_pyplot()
     from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
     own = ax is None

@@ -1,4 +1,4 @@
-"""Meshes of quadrilaterals glued from blocks, each a grid mapped to its place.
+"""Sections drawn as quadrilaterals, glued from blocks, each a grid mapped to its place.
 
 A block is a unit square: its first coordinate runs along a wall, the second through it, layer by
 layer. Blocks whose edges coincide share the nodes there.
@@ -18,6 +18,7 @@ from firedrake.petsc import PETSc
 from fdgeom.forms import shaped_space
 
 from .elasticity import broken_element
+from .material import Isotropic, Ply
 from .outline import coinciding
 
 #: Degree of the coordinates where walls are curved.
@@ -77,8 +78,16 @@ def straight(corners) -> Callable:
     return place
 
 
-class GluedMesh:
-    """The mesh of some blocks; ``tags`` maps (wall, layer) to the tag of its cells."""
+class Shape:
+    """A drawn section: mesh, tags of its walls and layers, and the tangent of the walls.
+
+    Attributes
+    ----------
+    mesh : firedrake.MeshGeometry
+        Quadrilaterals, tagged.
+    tags : dict
+        (wall, layer) to tag; layers count from 0.
+    """
 
     def __init__(self, blocks: Sequence[Block], comm=COMM_WORLD) -> None:
         self._blocks = blocks
@@ -178,3 +187,53 @@ class GluedMesh:
             values = first + (values - first + np.pi) % (2 * np.pi) - np.pi
             angle.dat.data_wo_with_halos[nodes[cells]] = values
         return angle
+
+    @property
+    def walls(self) -> tuple[str, ...]:
+        """Names of the walls."""
+        return tuple(dict.fromkeys(wall for wall, _ in self.tags))
+
+    def lay(self, plies, **walls) -> dict:
+        """Materials by tag, for :meth:`fdgeom.Section.from_mesh`.
+
+        Parameters
+        ----------
+        plies : material, (material, angle), or a sequence of these
+            One ply for all layers, or one for each layer.
+        **walls
+            Plies of single walls, by their names.
+
+        Returns
+        -------
+        dict
+            Tag to material. A material that is not isotropic becomes a ply along the wall.
+
+        Raises
+        ------
+        ValueError
+            If a wall is unknown or the number of layers is wrong.
+        """
+        unknown = sorted(set(walls) - set(self.walls))
+        if unknown:
+            raise ValueError(f"no wall is called {unknown[0]!r}; there are {', '.join(self.walls)}")
+        count = len({layer for _, layer in self.tags})
+        given = {wall: _layers(walls.get(wall, plies), count) for wall in self.walls}
+        return {tag: self._ply(given[wall][layer]) for (wall, layer), tag in self.tags.items()}
+
+    def _ply(self, given):
+        material, angle = given if isinstance(given, tuple) else (given, 0.0)
+        if isinstance(material, Isotropic | Ply):
+            return material
+        return Ply(material, angle, self.tangent)
+
+
+def _layers(plies, count: int) -> list:
+    # A pair is one ply unless its second entry is one too; an angle may be a UFL expression.
+    is_pair = isinstance(plies, tuple) and len(plies) == 2
+    is_two = is_pair and (isinstance(plies[1], tuple) or hasattr(plies[1], "stress"))
+    if hasattr(plies, "stress") or (is_pair and not is_two):
+        return [plies] * count
+    plies = list(plies)
+    if len(plies) != count:
+        raise ValueError(f"plies: there are {count} layers, not {len(plies)}")
+    return plies

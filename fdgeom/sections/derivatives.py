@@ -44,7 +44,7 @@ class MatrixSlopes:
 
     def push(self, elasticity: np.ndarray, density: np.ndarray) -> Pair:
         """Changes of stiffness and inertia along those of C and ρ, values on this rank."""
-        off = SaintVenant(ComplexStep(self._op, elasticity), 0.0)
+        off = SaintVenant(ComplexStep(self._op, elasticity))
         moves = off.compliance.imag / STEP, self._op.moments(density)
         return self._change(self._there, np.array(moves))
 
@@ -58,7 +58,7 @@ class MatrixSlopes:
 
     def pull_rates(self, bars: Pair, elasticity: np.ndarray, density: np.ndarray) -> Pair:
         """The derivative of :meth:`pull` along changes of C and ρ, values on this rank."""
-        off = SaintVenant(ComplexStep(self._op, elasticity), 0.0)
+        off = SaintVenant(ComplexStep(self._op, elasticity))
         moves = np.array([off.compliance.imag / STEP, self._op.moments(density)])
         pulled, changed = self._pulled(self._there, bars), self._pulled_rates(bars, moves)
         by_elasticity = elasticity_gradient(off, pulled[0] + 1j * STEP * changed[0])
@@ -153,9 +153,6 @@ class ComplexStep:
         self._of, self._change = operators, change
         self.rigid, self.pair = operators.rigid, operators.pair
         self.area, self.polar_moment = operators.area, operators.polar_moment
-
-    def factorise(self, shift: float) -> None:
-        """Nothing, since the factor of C exists."""
 
     def against_warping(self, g: Field, u: Field) -> np.ndarray:
         """h ↦ ∫ (D(g) + S(u)) : (C + iε dC) : D(h)."""

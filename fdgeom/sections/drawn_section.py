@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from types import MappingProxyType
 
 import numpy as np
 from firedrake import Function, FunctionSpace, TensorFunctionSpace, VectorFunctionSpace
@@ -15,12 +14,12 @@ from fdgeom.operations.dependent import MadeOnce, read_in
 from fdgeom.validation import array, choice, instance
 
 from . import properties
-from .checks import check_connected, check_elasticity, check_materials, check_mesh
 from .derivatives import MatrixSlopes
-from .elasticity import Regions, broken_element, change_of, from_mandel, values_at
+from .elasticity import broken_element, change_of, from_mandel, values_at
 from .failure import TsaiWu, VonMises
 from .material import AnyMaterial, material_axes, turned
 from .matrices import SectionMatrices, check_axis
+from .mesh_checks import check_connected, check_elasticity, check_materials, check_mesh
 from .operators import Operators, strain_vector
 from .outline import Tessellation, of_edges
 from .saint_venant import SaintVenant, mixed
@@ -79,7 +78,9 @@ class DrawnSection(SectionMatrices):
         else:
             origin = array("origin", origin, (2,), wanted="two numbers in the mesh's coordinates")
         self.mesh, self.degree = mesh, degree
-        self.materials = MappingProxyType(check_materials(mesh, materials))
+        #: Tags, materials and cells.
+        self.regions = check_materials(mesh, materials)
+        self.materials = self.regions.materials
         check_connected(mesh)
 
         if degree == 1:
@@ -87,8 +88,6 @@ class DrawnSection(SectionMatrices):
                 "degree=1 is much too stiff in bending on coarse meshes; take degree=2",
                 stacklevel=5,
             )
-        #: Tags, materials and cells.
-        self.regions = Regions(mesh, self.materials)
         given = self.regions.given()
         if read_in(*given):
             self.made_of = (MadeOnce(CHANGED.format("materials"), *given),)
@@ -103,11 +102,10 @@ class DrawnSection(SectionMatrices):
             mesh, degree, elasticity, quadrature, solver_parameters, options_prefix
         )
         C = elasticity.dat.data_ro
-        axial = op.moments(C[..., 0, 0])[3, 3]
         shear = op.moments((C[..., 4, 4] + C[..., 5, 5]) / 4)[3, 3]
         inertia = op.moments(self.regions.density(element))
         self.area, self._mean_shear_modulus = op.area, shear / op.area
-        self._solutions = SaintVenant(op, axial)
+        self._solutions = SaintVenant(op)
         self.balance = self._solutions.balance
         if not self.balance < WORST_BALANCE:
             raise RuntimeError(
@@ -182,8 +180,10 @@ class DrawnSection(SectionMatrices):
 
         With the mean shear modulus, defined by energy, not by Cowper's mean displacement.
         """
-        S = properties.shear_compliances(self._own_compliance)
-        return 1 / (S * self._mean_shear_modulus * self.area)
+        S = self._own_compliance
+        X = properties.shifted(properties.shear_centre(S))
+        energies = np.diag(X @ S @ X.T)[4:]
+        return 1 / (energies * self._mean_shear_modulus * self.area)
 
     def derivative(
         self, parameter: str | tuple[str, int], tag: int | None = None

@@ -6,6 +6,7 @@ once, and a change of a material is a change of a coefficient.
 """
 
 from collections.abc import Callable, Iterator
+from types import MappingProxyType
 
 import numpy as np
 import ufl
@@ -57,7 +58,7 @@ class Regions:
     """The materials of a section and the cells of this rank that have them."""
 
     def __init__(self, mesh, materials: dict) -> None:
-        self.mesh, self.materials = mesh, materials
+        self.mesh, self.materials = mesh, MappingProxyType(materials)
 
     def __iter__(self) -> Iterator[tuple[object, object, np.ndarray]]:
         """Tag (None for a single material), material, cells."""

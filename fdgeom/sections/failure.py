@@ -84,16 +84,13 @@ class TsaiWu:
 
     def _parts(self, stress) -> tuple[np.ndarray, np.ndarray]:
         """The linear and the quadratic part."""
-        normal = [stress[k][k] for k in range(3)]
-        strengths = list(zip(self.tensile, self.compressive, strict=True))
-        linear = sum((1 / t - 1 / c) * s for (t, c), s in zip(strengths, normal, strict=True))
-        scaled = [s / np.sqrt(t * c) for (t, c), s in zip(strengths, normal, strict=True)]
-        quadratic = sum(s**2 for s in scaled)
-        for i, j in ((0, 1), (0, 2), (1, 2)):
-            quadratic = quadratic + 2 * self.interaction * scaled[i] * scaled[j]
-        for (i, j), s in zip(((0, 1), (0, 2), (1, 2)), self.shear, strict=True):
-            quadratic = quadratic + (stress[i][j] / s) ** 2
-        return linear, quadratic
+        tensile, compressive = np.array(self.tensile), np.array(self.compressive)
+        normal = np.stack([stress[k][k] for k in range(3)], axis=-1)
+        shear = np.stack([stress[0][1], stress[0][2], stress[1][2]], axis=-1) / self.shear
+        scaled = normal / np.sqrt(tensile * compressive)
+        pairs = scaled * np.roll(scaled, 1, axis=-1)
+        quadratic = scaled**2 + 2 * self.interaction * pairs + shear**2
+        return normal @ (1 / tensile - 1 / compressive), quadratic.sum(axis=-1)
 
     def index(self, stress) -> np.ndarray:
         """Failure index: below 1 the material holds."""

@@ -145,24 +145,18 @@ class Orthotropic(Material):
         v21, v31, v32 = v12 * e2 / e1, v13 * e3 / e1, v23 * e3 / e2
         return v21, v31, v32, 1 - v12 * v21 - v23 * v32 - v13 * v31 - 2 * v21 * v32 * v13
 
-    def _normal_stiffness(self) -> list[list]:
-        (e1, e2, e3), (v12, v13, v23) = self.youngs_moduli, self.poisson_ratios
-        v21, v31, v32, d = self._reverse_ratios()
-        c12, c13, c23 = (
-            e1 * (v21 + v31 * v23) / d,
-            e1 * (v31 + v21 * v32) / d,
-            e2 * (v32 + v12 * v31) / d,
-        )
-        return [
-            [e1 * (1 - v23 * v32) / d, c12, c13],
-            [c12, e2 * (1 - v13 * v31) / d, c23],
-            [c13, c23, e3 * (1 - v12 * v21) / d],
-        ]
-
     def components(self, strain, frame) -> list[list]:
         local = turned(strain, frame)
-        c, (g12, g13, g23) = self._normal_stiffness(), self.shear_moduli
-        normal = [sum(c[i][j] * local[j][j] for j in range(3)) for i in range(3)]
+        (e1, e2, e3), (g12, g13, g23) = self.youngs_moduli, self.shear_moduli
+        (v12, v13, v23), (v21, v31, v32, d) = self.poisson_ratios, self._reverse_ratios()
+        c12, c13 = e1 * (v21 + v31 * v23) / d, e1 * (v31 + v21 * v32) / d
+        c23 = e2 * (v32 + v12 * v31) / d
+        stiffness = (
+            (e1 * (1 - v23 * v32) / d, c12, c13),
+            (c12, e2 * (1 - v13 * v31) / d, c23),
+            (c13, c23, e3 * (1 - v12 * v21) / d),
+        )
+        normal = [sum(c * local[j][j] for j, c in enumerate(row)) for row in stiffness]
         s12, s13, s23 = 2 * g12 * local[0][1], 2 * g13 * local[0][2], 2 * g23 * local[1][2]
         stress = [[normal[0], s12, s13], [s12, normal[1], s23], [s13, s23, normal[2]]]
         return turned(stress, [[frame[j][i] for j in range(3)] for i in range(3)])

@@ -74,17 +74,12 @@ class Operators:
         element = elasticity.function_space().ufl_element().sub_elements[0]
         self.weight = Function(FunctionSpace(mesh, element))
         self._fields = g, u = Function(self.space), Function(self.space)
-        self._shift = Constant(0.0)
         h, w = TestFunction(self.space), TrialFunction(self.space)
         self._measure = measure = dx(domain=mesh, degree=quadrature)
         stress = ufl.dot(elasticity, strain_vector(g, u))
         self._against_warping = get_assembler(inner(stress, strain_vector(h, None)) * measure)
         self._against_slope = get_assembler(inner(stress, strain_vector(None, h)) * measure)
         self._mass = get_assembler(self.weight * inner(u, h) * measure)
-        self._stiffness = (
-            inner(ufl.dot(elasticity, strain_vector(w, None)), strain_vector(h, None))
-            + self._shift * inner(w, h)
-        ) * measure
         # Area, centroid, and the six rigid fields about the centroid.
         y = SpatialCoordinate(mesh)
         place = Function(self.space).interpolate(ufl.as_vector([0.0, y[0], y[1]])).dat.data_ro
@@ -95,6 +90,9 @@ class Operators:
         self.centroid = np.array([-moments[2, 3], moments[1, 3]]) / self.area
         self.rigid = rigid_fields(place - np.array([0.0, *self.centroid]))
         self.polar_moment = self.moments(1.0)[0, 0]
+        shift, work = Constant(0.0), ufl.dot(elasticity, strain_vector(w, None))
+        stiffness = inner(work, strain_vector(h, None)) + shift * inner(w, h)
+        self._factorise(stiffness * measure, shift)
 
     def with_elasticity(self, elasticity: np.ndarray, action: Callable, *fields) -> np.ndarray:
         """The result of an action with another elasticity, values on this rank; the factor stays."""
@@ -164,12 +162,12 @@ class Operators:
         return self.pair(np.array(dual), self.rigid)
 
     # --- the solve -----------------------------------------------------------------------------------
-    def factorise(self, shift: float) -> None:
-        """Assemble the operator, and the factor of the one that is larger by ``shift``."""
-        self._shift.assign(0.0)
-        self._matrix = assemble(self._stiffness, mat_type="aij")
-        self._shift.assign(shift)
-        self._larger = assemble(self._stiffness, mat_type="aij")
+    def _factorise(self, stiffness: ufl.Form, shift: Constant) -> None:
+        """Assemble the operator, and the factor of one that is slightly larger."""
+        self._matrix = assemble(stiffness, mat_type="aij")
+        axial_stiffness = self.moments(self.elasticity.dat.data_ro[..., 0, 0])[3, 3]
+        shift.assign(SHIFT * axial_stiffness / self.polar_moment)
+        self._larger = assemble(stiffness, mat_type="aij")
         basis = []
         for field in self.rigid[[0, 3, 4, 5]]:
             basis.append(Function(self.space))

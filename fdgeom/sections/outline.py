@@ -163,7 +163,12 @@ class Tessellation:
         #: Triangles (triangles, 3) of nodes, counted cell by cell.
         self.triangles = (starts[:, None, None] + pattern).reshape(-1, 3)
         #: Nodes on the rim of each cell, going round, (cells, rim).
-        self.rim = starts[:, None] + _rim(reference)
+        x, y = reference.T
+        is_square = np.isclose(x + y, 2).any()
+        product = x * (1 - x) * y * (1 - y) if is_square else x * y * (1 - x - y)
+        rim = np.flatnonzero(np.isclose(product, 0))
+        outwards = reference[rim] - reference[rim].mean(axis=0)
+        self.rim = starts[:, None] + rim[np.argsort(np.arctan2(outwards[:, 1], outwards[:, 0]))]
 
     def values(self, field) -> np.ndarray:
         """Values at the nodes, (cells, nodes, ...), of a function of this element or a scalar."""
@@ -188,13 +193,3 @@ class Tessellation:
         """Edges (edges, 2) of one cell of this rank only: the outline, and the borders between ranks."""
         edges = np.stack([self.rim, np.roll(self.rim, -1, axis=1)], axis=-1)
         return occur_once(self.places.reshape(-1, 2), edges.reshape(-1, 2))
-
-
-def _rim(reference: np.ndarray) -> np.ndarray:
-    """Nodes on the boundary of the reference cell, the unit triangle or square, going round."""
-    x, y = reference.T
-    is_square = np.isclose(x + y, 2).any()
-    product = x * (1 - x) * y * (1 - y) if is_square else x * y * (1 - x - y)
-    nodes = np.flatnonzero(np.isclose(product, 0))
-    outwards = reference[nodes] - reference[nodes].mean(axis=0)
-    return nodes[np.argsort(np.arctan2(outwards[:, 1], outwards[:, 0]))]

@@ -81,12 +81,6 @@ def principal_bending(S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return 1 / compliances, (vectors * sense).T
 
 
-def shear_compliances(S: np.ndarray) -> np.ndarray:
-    """Energy of a unit transverse force along each axis, through the shear centre."""
-    X = shifted(shear_centre(S))
-    return np.diag(X @ S @ X.T)[4:]
-
-
 def from_convention(name: str, matrix, convention: str, axis: int) -> np.ndarray:
     """A 6×6 in fdgeom's order and axes from one in that of another program."""
     choice("convention", convention, CONVENTIONS)

@@ -21,7 +21,7 @@ beam via generalized eigenvectors, Int. J. Solids Struct. 47, 2010.
 
 import numpy as np
 
-from .operators import SHIFT, Operators
+from .operators import Operators
 
 #: M' of a unit force along each transverse axis: twist, two curvatures, stretch.
 BENDING_OF_SHEAR = np.array([[0.0, 0.0, -1.0, 0.0], [0.0, 1.0, 0.0, 0.0]])
@@ -34,9 +34,8 @@ class SaintVenant:
     # `warping` and `slope` are g and u = g' + ε + κ×X of each solution, (6, nodes, 3) on this rank;
     # `work` and `force` their stress against D(h) and S(h), as functionals of h. `balance` is the
     # largest error of their resultants.
-    def __init__(self, operators: Operators, axial_stiffness: float) -> None:
+    def __init__(self, operators: Operators) -> None:
         self.op = op = operators
-        op.factorise(SHIFT * axial_stiffness / op.polar_moment)
         classical = op.rigid[:4]
         self.classical = np.array([op.solve(-op.against_warping(None, r)) for r in classical])
         self._stress = np.array(

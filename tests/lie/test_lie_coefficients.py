@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from fdgeom.lie import arrays
-from fdgeom.lie.coefficients import ARCTANGENT, SWITCH, polynomial
+from fdgeom.lie.rotation_coefficients import ARCTANGENT, SWITCH, polynomial
 from fdgeom.lie.ufl_operations import coefficients as ufl_coefficients
 
 NAMES = [

@@ -21,7 +21,7 @@ from recording_fakes import Oscillators, OscillatorStepper, Rod, RodStepper
 import fdgeom as fg
 from fdgeom.errors import StepFailed
 from fdgeom.recording import Energy, Momentum, Probe, Snapshots, VTKOutput, resume, run, save
-from fdgeom.recording.fingerprint import fingerprint
+from fdgeom.recording.stepper_fingerprint import fingerprint
 
 DEGREES = (1, 3)
 

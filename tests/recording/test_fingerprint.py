@@ -10,7 +10,7 @@ from verification.small_systems import canonical, pairing, rigid_body, states
 from verification.spring_systems import oscillator
 
 import fdgeom as fg
-from fdgeom.recording.fingerprint import encoded
+from fdgeom.recording.stepper_fingerprint import encoded
 
 
 def beam(stiffness=STIFFNESS, inertia=INERTIA, **options):

@@ -19,7 +19,7 @@ from firedrake import (
 )
 
 import fdgeom as fg
-from fdgeom.recording.fingerprint import differences, fingerprint
+from fdgeom.recording.stepper_fingerprint import differences, fingerprint
 
 SECTION = fg.Section(np.diag([3.0, 5, 8, 100, 100, 100]), np.eye(6))
 

@@ -165,7 +165,7 @@ def test_surface_of_a_rod():
     found = 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1).sum()
     sides = 16 * 2 * np.sin(np.pi / 16) * (0.2 + 0.15)
     assert found == pytest.approx(2 * sides + 2 * area(outline), rel=1e-12)
-    along = (surface.vertices[0] - positions[0][surface.nodes]) @ direction
+    along = (surface.vertices[0] - positions[0][surface.tags]) @ direction
     assert along == pytest.approx(0, abs=1e-12)
 
 

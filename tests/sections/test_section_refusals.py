@@ -17,7 +17,7 @@ from firedrake import (
 from sections.drawn import BECAS, STEEL, halves, rectangle
 
 import fdgeom as fg
-from fdgeom.sections.blocks import Block, GluedMesh, rows_of, straight
+from fdgeom.sections.blocks import Block, Shape, rows_of, straight
 
 
 def square():
@@ -31,7 +31,7 @@ def pieces(*corners):
         Block("wall", straight([(x, y), (x + 1, y), (x + 1, y + 1), (x, y + 1)]), 2, *rows)
         for x, y in corners
     ]
-    return GluedMesh(blocks, COMM_WORLD).mesh
+    return Shape(blocks, COMM_WORLD).mesh
 
 
 def curved():

@@ -18,7 +18,7 @@ from ufl.core.expr import Expr
 
 from fdgeom.beams.rod.variation import Pose, displaced, rate
 from fdgeom.lie import join, quaternion
-from fdgeom.lie.coefficients import COTANGENT, POLE, polynomial
+from fdgeom.lie.rotation_coefficients import COTANGENT, POLE, polynomial
 
 # atan(x)/x in x²: the quarter of the angle that a piece turns by. The first term left out is 6e-14
 # for a sixteenth of a turn, 4e-8 for an eighth, 2e-6 for a quarter.

@@ -20,11 +20,11 @@ _Z = np.array([0.0, 0.0, 1.0])
 
 
 class Surface(NamedTuple):
-    """Vertices (times, n, 3), triangles (m, 3), and the node that each vertex belongs to (n,)."""
+    """Vertices (times, n, 3), triangles (m, 3), and the node or the colour of each vertex (n,)."""
 
     vertices: np.ndarray
     triangles: np.ndarray
-    nodes: np.ndarray
+    tags: np.ndarray
 
 
 def joined(surfaces: Sequence[Surface]) -> Surface:
@@ -35,7 +35,7 @@ def joined(surfaces: Sequence[Surface]) -> Surface:
     return Surface(
         np.concatenate(vertices, axis=1),
         np.concatenate([s.triangles + n for s, n in zip(surfaces, counts, strict=False)]),
-        np.concatenate([s.nodes for s in surfaces]),
+        np.concatenate([s.tags for s in surfaces]),
     )
 
 
@@ -51,10 +51,15 @@ def sweep(outline, positions, orientations, axis: int, start: int = 0) -> Surfac
     nodes = np.concatenate([np.repeat(np.arange(count), around), np.repeat(ends, len(outline))])
     flat = np.concatenate([np.tile(corners, (count, 1)), np.tile(outline[:, :2], (2, 1))])
     vertices = positions[:, nodes] + flat[:, :1] * a[:, nodes] + flat[:, 1:] * b[:, nodes]
-    p, q = (around * np.arange(count - 1)[:, None] + side for side in sides.T)
-    walls = np.stack([p, q, q + around, p, q + around, p + around], axis=-1).reshape(-1, 3)
     face = triangles_of(outline) + count * around
-    return Surface(vertices, np.concatenate([walls, face, face + len(outline)]), nodes + start)
+    triangles = [_walls(count, around, sides), face, face + len(outline)]
+    return Surface(vertices, np.concatenate(triangles), nodes + start)
+
+
+def _walls(count: int, around: int, sides: np.ndarray) -> np.ndarray:
+    """Triangles between rings of corners, each with these sides (pairs of corners)."""
+    p, q = (around * np.arange(count - 1)[:, None] + side for side in sides.T)
+    return np.stack([p, q, q + around, p, q + around, p + around], axis=-1).reshape(-1, 3)
 
 
 def _split(outline: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -104,11 +109,7 @@ def _revolved(profile, sides: int, scale=(1.0, 1.0, 1.0)) -> tuple[np.ndarray, n
         [np.column_stack([r * ring, np.full(sides, z)]) for r, z in profile]
     ) * np.array(scale)
     k = np.arange(sides)
-    following = (k + 1) % sides
-    start = sides * np.arange(len(profile) - 1)[:, None]
-    quads = [start + k, start + following, start + sides + following]
-    other = [start + k, start + sides + following, start + sides + k]
-    return points, np.concatenate([np.stack(t, axis=-1).reshape(-1, 3) for t in (quads, other)])
+    return points, _walls(len(profile), sides, np.stack([k, (k + 1) % sides], axis=1))
 
 
 #: Symbols by name; z is the direction of the beam at a clamp, else the vertical or the joint's axis.
@@ -124,7 +125,7 @@ _SYMBOLS = {
 
 
 class Symbols:
-    """The symbols of shapes: balls, and surfaces of the others; words about the arrows."""
+    """The symbols of shapes: balls (places, diameter, colour), surfaces, and words about the arrows."""
 
     def __init__(
         self, shapes: Snapshots, positions, orientations, extent: float, thick: float, up
@@ -135,20 +136,9 @@ class Symbols:
         self._upright = shortest(_Z, up)
         self.balls: list[tuple] = []
         self.surfaces: list[Surface] = []
-        self._colors: list[int] = []
         self.notes: list[str] = []
         for mark in shapes.marks:
             self._add(mark, positions[:, mark.node], orientations[:, mark.node])
-
-    def joined_balls(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Places (times, n, 3), diameters and colours of the balls."""
-        places, sizes, colors = zip(*self.balls, strict=True)
-        return np.stack(places, axis=1), np.float32(sizes), np.uint32(colors)
-
-    def colors(self) -> np.ndarray:
-        """Colours of the vertices of the joined surfaces."""
-        counts = [surface.vertices.shape[1] for surface in self.surfaces]
-        return np.repeat(np.uint32(self._colors), counts)
 
     def _add(self, mark, x, q) -> None:
         """The symbol of a mark at poses (times, 3) and (times, 4)."""
@@ -181,8 +171,7 @@ class Symbols:
         scale = self._size if scale is None else scale
         scale = np.broadcast_to(scale, len(places))[:, None, None]
         vertices = places[:, None] + scale * quaternion.rotate(turn[:, None], points)
-        self.surfaces.append(Surface(vertices, triangles, np.zeros(len(points), dtype=int)))
-        self._colors.append(color)
+        self.surfaces.append(Surface(vertices, triangles, np.full(len(points), color, np.uint32)))
 
     # --- loads ------------------------------------------------------------------------------------------
     def add_arrows(self, chosen: np.ndarray) -> None:

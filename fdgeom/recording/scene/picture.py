@@ -68,7 +68,7 @@ def picture(
             for outline, (a, b) in zip(outlines, parts, strict=True)
         ]
     )
-    fields = [_field(name, values[name], parts, rods.nodes, units) for name in values]
+    fields = [_field(name, values[name], parts, rods.tags, units) for name in values]
     mesh = k3d.mesh(
         in_time(rods.vertices), rods.triangles.astype(np.uint32), flat_shading=False,
         side="double", name="rods", color_map=k3d.matplotlib_color_maps.Viridis, roughness=0.5,
@@ -81,16 +81,18 @@ def picture(
     symbols.add_arrows(chosen)
     shown = [rods.vertices.reshape(-1, 3)]
     if symbols.balls:
-        places, sizes, colors = symbols.joined_balls()
+        balls, sizes, colors = zip(*symbols.balls, strict=True)
+        places = np.stack(balls, axis=1)
         plot += k3d.points(
-            in_time(places), point_sizes=sizes, colors=colors, shader="3d", name="balls"
-        )
+            in_time(places), point_sizes=np.float32(sizes), colors=np.uint32(colors), shader="3d",
+            name="balls",
+        )  # fmt: skip
         shown.append(places.reshape(-1, 3))
     if symbols.surfaces:
         surface = joined(symbols.surfaces)
         plot += k3d.mesh(
             in_time(surface.vertices), surface.triangles.astype(np.uint32),
-            colors=symbols.colors(), side="double", name="symbols", roughness=0.6,
+            colors=surface.tags, side="double", name="symbols", roughness=0.6,
         )  # fmt: skip
         shown.append(surface.vertices.reshape(-1, 3))
     if shapes.obstacle_triangles.size:

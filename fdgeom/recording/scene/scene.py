@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from firedrake import COMM_SELF
 
-from fdgeom.files import as_path, writing
+from fdgeom.files import as_path, writable
 from fdgeom.lie.arrays import quaternion
 from fdgeom.messages import format_value
 from fdgeom.recording.snapshots import Snapshots, holds_shapes
@@ -118,8 +119,8 @@ def save_scene(
     except ImportError as exc:
         raise ImportError('save_scene needs k3d: pip install "fdgeom[scene]"') from exc
     page = _page(plot, words["title"])
-    with writing(path):
-        path.write_text(page, encoding="utf-8")
+    data = page.encode()
+    writable("path", path, COMM_SELF, size=len(data)).write_bytes(data)
     return Scene(path, page)
 
 
@@ -168,6 +169,7 @@ def _shapes_of(modes: VibrationModes, time: str | None) -> tuple[Snapshots, list
     phase = np.sin(np.linspace(0, 2 * np.pi, frames))[:, None, None]
     found.times = np.arange(float(len(nodal) * frames)).tolist()
     found.forces = found.forces * len(found.times)
+    unit = {None: "", "s": " Hz"}.get(time, f"/{time}")
     cases = []
     found.positions, found.orientations = [], []
     for k, (value, shape) in enumerate(zip(modes.eigenvalues, nodal, strict=True)):
@@ -180,14 +182,8 @@ def _shapes_of(modes: VibrationModes, time: str | None) -> tuple[Snapshots, list
         turns = quaternion.exp(amplitude * phase * turn)
         found.positions += list(position + amplitude * phase * shift)
         found.orientations += list(quaternion.product(orientation, turns))
-        name = _name_of(k, complex(value), time)
+        name = f"{k + 1}: unstable"
+        if np.real(value) >= 0 and abs(np.imag(value)) <= 1e-7 * abs(value):
+            name = f"{k + 1}: f = {np.sqrt(np.real(value)) / (2 * np.pi):.4g}{unit}"
         cases.append({"name": name, "first": k * frames, "last": (k + 1) * frames - 1})
     return found, cases
-
-
-def _name_of(k: int, value: complex, time: str | None) -> str:
-    """The number of a mode and its frequency."""
-    unit = {None: "", "s": " Hz"}.get(time, f"/{time}")
-    if value.real < 0 or abs(value.imag) > 1e-7 * abs(value):
-        return f"{k + 1}: unstable"
-    return f"{k + 1}: f = {np.sqrt(value.real) / (2 * np.pi):.4g}{unit}"

@@ -32,8 +32,8 @@ def check_mesh(mesh, degree: int) -> None:
         )
 
 
-def check_materials(mesh, materials) -> dict:
-    """Materials by tag, ``{None: material}`` for a single one."""
+def check_materials(mesh, materials) -> Regions:
+    """The materials of a mesh by tag of its cells, ``{None: material}`` for a single one."""
     given = dict(materials) if hasattr(materials, "items") else {None: materials}
     if not given:
         raise ValueError("materials is empty: give one for each tag of the mesh")
@@ -50,7 +50,7 @@ def check_materials(mesh, materials) -> dict:
     if None in given:
         if len(given) > 1:
             raise ValueError("materials: None stands for the whole mesh and goes with no other tag")
-        return given
+        return Regions(mesh, given)
     plex = mesh.topology_dm
     own = plex.getLabelIdIS("Cell Sets").indices if plex.hasLabel("Cell Sets") else ()
     known = {int(tag) for part in mesh.comm.allgather([*own]) for tag in part}
@@ -60,12 +60,8 @@ def check_materials(mesh, materials) -> dict:
             f"materials: no cell has the tag {missing[0]}; the mesh has "
             f"{', '.join(map(str, sorted(known))) or 'no tags'}"
         )
-    _check_cover(mesh, given, known)
-    return {int(tag): material for tag, material in given.items()}
-
-
-def _check_cover(mesh, given: dict, known: set[int]) -> None:
-    regions, count = Regions(mesh, given), np.zeros(mesh.cell_set.size, dtype=int)
+    regions = Regions(mesh, {int(tag): material for tag, material in given.items()})
+    count = np.zeros(mesh.cell_set.size, dtype=int)
     for _, _, cells in regions:
         count[cells] += 1
     bare, twice = mesh.comm.allreduce(np.array([np.sum(count == 0), np.sum(count > 1)]))
@@ -77,6 +73,7 @@ def _check_cover(mesh, given: dict, known: set[int]) -> None:
         )
     if twice:
         raise ValueError(f"materials: {twice} cells of the mesh have two of the tags given")
+    return regions
 
 
 def check_connected(mesh) -> None:

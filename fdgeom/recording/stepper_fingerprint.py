@@ -75,7 +75,9 @@ def _parameters(thing, moving: Set[int]) -> dict:
 
 
 def encoded(value, moving: Set[int] = frozenset()):
-    """A value as JSON: fields by their bits, formulas by signature and the numbers not ``moving``."""
+    """A value as JSON can hold it: a field by the sum of its bits, a formula by its signature and its
+    coefficients, without those whose ids are in ``moving``, which change from step to step.
+    """
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
