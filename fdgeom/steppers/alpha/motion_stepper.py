@@ -68,17 +68,14 @@ class MotionStepper(Stepper):
         return super().fallbacks | self._accelerations.fallbacks
 
     # --- before steps ------------------------------------------------------------------------------
-    def _start(self) -> None:
-        if self._time.value != self.t:
-            # An equilibrium or another stepper has left it.
-            self.system.set_time(self.t)
-        super()._start()
-
     def remembered(self):
         return self._known, self._carried, self._read.snapshot, self._last_change
 
     def start(self, modified=None):
         modified = modified or frozenset()
+        if self._time.value != self.t:
+            # An equilibrium or another stepper has left it.
+            self.system.set_time(self.t)
         if modified.intersection(self._carried.keys()) or not self._carried.holds():
             return self.after_accelerations()
         own = modified.intersection(self._known.keys())
