@@ -29,6 +29,8 @@ class Origin:
     given: Kept
     #: Keys of functions that were set to the values that they had already.
     unseen: Set[int] = frozenset()
+    #: The result, for runs that keep it.
+    found: Kept | None = None
 
 
 class Replay:
@@ -42,14 +44,16 @@ class Replay:
     #: The name of the run in messages.
     name = "a run"
 
-    # more: Functions and Constants beside the views that a run begins with or changes.
+    # more: Functions and Constants beside the inputs that a run begins with. changed: other Functions
+    # that it changes.
     def __init__(
         self,
         views: Sequence[Function],
         coefficients: Coefficients,
         more: Sequence[Function | Constant] = (),
+        changed: Sequence[Function] = (),
     ) -> None:
-        self._begins_with = [*coefficients.constants, *more]
+        self._begins_with, self._changed = [*coefficients.constants, *more], changed
         #: The functions that are changed, as their owner has them: some are parts of mixed Functions.
         self.views, self._coefficients = list(views), coefficients
         #: The same with mixed Functions in place of their parts.
@@ -98,12 +102,14 @@ class Replay:
 
     def origin(self, touched: Sequence = ()) -> Any:
         """The present start of a run; ``touched`` are for each snapshot the keys that count as set."""
-        return Origin(Kept(self._begins_with))
+        self._standing = Origin(Kept(self._begins_with))
+        return self._standing
 
     @cached_property
     def _live(self) -> Snapshot:
         """The values outside of :meth:`at`."""
-        return snapshot_of([*self.inputs, *self.fields, *self._begins_with])
+        functions = *self.inputs, *self.fields, *self._changed
+        return snapshot_of([*functions, *self._begins_with])
 
     @contextmanager
     def at(
@@ -122,6 +128,7 @@ class Replay:
             self._coefficients.refresh()
             self._live.take()
             try:
+                self._standing = origin
                 origin.given.restore()
                 pairs = zip(self.inputs, inputs, strict=True)
                 given = [(f, value) for f, value in pairs if value is not f]
@@ -223,7 +230,7 @@ class ChangeReplay(Replay):
         views = list(system.functions().values())
         coefficients = Coefficients(operations, keys(views), system.clocks)
         written = [f for op in operations for f in op.writes]
-        super().__init__(views, coefficients, written)
+        super().__init__(views, coefficients, changed=written)
         self.name, self._do, self._operations, self._system = name, do, tuple(operations), system
 
     def snapshots(self) -> tuple:

@@ -189,7 +189,7 @@ class StepReplay(Replay):
             self._forwards(steps, step)
             step.places.get(tangents)
         else:
-            self._run_tangents(steps, sweep, tangents)
+            self._run_with(sweep, steps, tangents)
         self._tangents(end, tangents)
 
     def pull(self, origin, steps, d, wanted, objective: Objective | None = None):
@@ -213,10 +213,7 @@ class StepReplay(Replay):
             self._reverse_steps(steps, step, end, d, objective, seeded)
         else:
             # A run begins by itself.
-            if d.tangents is None:
-                self.run(steps, sweep)
-            else:
-                self._run_tangents(steps, sweep, d.tangents)
+            self._run_with(sweep, steps, d.tangents)
             objective.add(d.cotangents, last=True, running=False)
             with REVERSE_SWEEP:
                 self._reverse_list(end, d)
@@ -410,11 +407,13 @@ class StepReplay(Replay):
     def _say_why_not(self, why: str) -> None:
         self.why_not_compiled = why
 
-    def _run_tangents(self, steps: int, sweep: CompiledSweep, tangents: Vectors) -> None:
-        """Run compiled steps with their tangents."""
-        sweep.tangents.put(tangents)
+    def _run_with(self, sweep: CompiledSweep, steps: int, tangents: Vectors | None) -> None:
+        """Run compiled steps, with tangents if given."""
+        if tangents is not None:
+            sweep.tangents.put(tangents)
         self.run(steps, sweep)
-        sweep.tangents.get(tangents)
+        if tangents is not None:
+            sweep.tangents.get(tangents)
 
 
 def _changes_more(before: Snapshot, dt: float) -> bool:

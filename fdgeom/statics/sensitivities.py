@@ -1,7 +1,6 @@
 """Derivatives of equilibria and of the eigenvalues of vibrations, for replays and pyadjoint's tape."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -57,13 +56,6 @@ class TapedPoint:
                 values += now - was
 
 
-@dataclass
-class InitialState(Origin):
-    """The initial state of a solve for an equilibrium, and its result."""
-
-    found: Kept | None = None
-
-
 class EquilibriumReplay(Replay):
     """The equilibrium g of F(g, c) = 0 at a load factor, as a function of c, with its derivative at
     a small displacement w from it, F(g ∘ w, c) = 0 at w = 0:
@@ -92,7 +84,8 @@ class EquilibriumReplay(Replay):
         super().__init__(
             poses,
             Coefficients([], keys([*poses, *own]), symbols, [self._residual]),
-            [*motion.configuration, *self._multipliers, *symbols],
+            [*self._multipliers, *symbols],
+            motion.configuration,
         )
         self._operations = self._made_operations()
 
@@ -143,15 +136,6 @@ class EquilibriumReplay(Replay):
         """The present configuration as the beginning of a path."""
         return TapedPoint(self.views, self._multipliers)
 
-    # --- where it begins -------------------------------------------------------------------------
-    def origin(self, touched: Sequence = ()) -> InitialState:
-        """The present inputs as an initial state."""
-        self._standing = InitialState(Kept(self._begins_with))
-        return self._standing
-
-    def _stand(self, origin: InitialState) -> None:
-        self._standing = origin
-
     # --- the run ---------------------------------------------------------------------------------
     def run(self, program: LoadProgram) -> None:
         """Go to an equilibrium from the present inputs."""
@@ -163,7 +147,7 @@ class EquilibriumReplay(Replay):
         self._go_back(origin, steps)
         return self._list(self._operations, reached)
 
-    def _go_back(self, origin: InitialState, program: LoadProgram) -> None:
+    def _go_back(self, origin: Origin, program: LoadProgram) -> None:
         """Restore the equilibrium that was found."""
         if origin.found is None:
             self.run(program)
