@@ -13,7 +13,7 @@ from fdgeom.adjoint.block import put_on_tape, record_change, take_on_tape
 from fdgeom.adjoint.coefficients import Coefficients
 from fdgeom.adjoint.gradient import gradient
 from fdgeom.adjoint.lists import OperationList
-from fdgeom.adjoint.replay import Replay
+from fdgeom.adjoint.replay import Origin, Replay
 from fdgeom.adjoint.steps import StepReplay
 from fdgeom.adjoint.values import Kept, Vectors, keys, parts
 from fdgeom.taping import recorded_by
@@ -24,6 +24,7 @@ __all__ = [
     "Coefficients",
     "Kept",
     "OperationList",
+    "Origin",
     "Replay",
     "StepReplay",
     "Vectors",

@@ -13,7 +13,7 @@ from pyadjoint.tape import get_working_tape, stop_annotating
 from fdgeom.adjoint import variables
 from fdgeom.adjoint.lists import Derivatives
 from fdgeom.adjoint.replay import ChangeReplay, Replay
-from fdgeom.adjoint.steps import Origin, StepReplay
+from fdgeom.adjoint.steps import StepReplay
 from fdgeom.adjoint.values import Kept, Vectors, cotangent_of, keys, parts
 from fdgeom.compat import known_variable, whole_of
 from fdgeom.data import key
@@ -156,15 +156,14 @@ class ReplayBlock(Block):
 
     def _begun(self, values):
         """Context of the replay in which the dependencies of the block have these values."""
-        count = len(self._inputs)
-        if not self._left:
-            return self.replay.at(self._origin, values[:count])
         left = {
             (n, key(part)): np.array(value.dat.data_ro_with_halos)
-            for (n, f), whole in zip(self._left, values[count : self._read], strict=True)
+            for (n, f), whole in zip(
+                self._left, values[len(self._inputs) : self._read], strict=True
+            )
             for part, value in zip(parts(f), parts(whole), strict=True)
         }
-        return self.replay.at(self._origin, values[:count], left)
+        return self.replay.at(self._origin, values[: len(self._inputs)], left)
 
     # --- derivatives, all computed at once by the methods `prepare_...` ---------------------------
     def evaluate_adj_component(self, *arguments):
@@ -194,7 +193,7 @@ class ReplayBlock(Block):
 
     def _origin_for(self, functions: Sequence[Function]):
         """The start of the steps, with those jumps only that matter for derivatives by these functions."""
-        if not isinstance(self._origin, Origin):
+        if not self._origin.unseen:
             return self._origin
         return replace(self._origin, unseen=self._origin.unseen & keys(functions))
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence, Set
 
 from firedrake import Form, Function, FunctionSpace
 
-from fdgeom.adjoint.lists import Derivatives, Places
+from fdgeom.adjoint.lists import Derivatives, Places, cotangent_places
 from fdgeom.data import key
 from fdgeom.errors import CannotCompile
 from fdgeom.execution import Executor
@@ -60,14 +60,11 @@ class CompiledSweep:
         self._petsc = Executor(operations, stepper.runs)
         bars = self.trajectory.cotangents
         values = [f for f in every if bars.is_active(f) and f is not self._sums]
-        self._cotangents = [Places(values, values, bars)]
+        self._cotangents = cotangent_places(values, dots, bars)
         if dots is not None:
             moved = [f for f in every if f in dots]
             #: The tangents of all functions, those of coefficients included.
             self.tangents = Places(moved, moved, dots)
-            both = [f for f in moved if bars.is_active(dots[f])]
-            # The cotangents of tangents are the cotangents, and those of values are the rates.
-            self._cotangents.insert(0, Places(both, [dots[f] for f in both], bars))
 
     def begin(self, steps: int, memory: int) -> None:
         """Make a store for the next steps, of so many bytes or more if needed."""
@@ -81,15 +78,12 @@ class CompiledSweep:
 
     def reverse(self, d: Derivatives) -> None:
         """Replace the cotangents after the steps by those before them."""
-        places = list(zip((d.cotangents, d.rates), self._cotangents, strict=False))
-        for vectors, place in places:
-            place.put(vectors)
+        d.put(self._cotangents)
         if self._sums is not None:
             self.total = self._sums.comm.allreduce(float(self._sums.dat.data_ro.sum()))
             self.trajectory.cotangents[self._sums].assign(1.0)
         self.trajectory.pull()
-        for vectors, place in places:
-            place.get(vectors)
+        d.get(self._cotangents)
 
 
 def _running_operation(running: Form, clocks: Sequence) -> Operation:

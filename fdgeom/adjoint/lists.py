@@ -10,7 +10,15 @@ from fdgeom.adjoint.values import Vectors, keys
 from fdgeom.data import Field, key
 from fdgeom.execution import Executor, Run, Trajectory, own_values
 from fdgeom.forms import has_nodal_values
-from fdgeom.operations import Map, Operation, Tangents, differentiable, each_part, linearise
+from fdgeom.operations import (
+    Cotangents,
+    Map,
+    Operation,
+    Tangents,
+    differentiable,
+    each_part,
+    linearise,
+)
 
 
 @dataclass
@@ -24,6 +32,16 @@ class Derivatives:
     def keys(self) -> set[int]:
         """The keys of all parts with a cotangent or its rate."""
         return self.cotangents.keys() | self.rates.keys()
+
+    def put(self, places: Sequence["Places"]) -> None:
+        """Set the fields of cotangents and rates."""
+        for vectors, place in zip((self.cotangents, self.rates), places, strict=False):
+            place.put(vectors)
+
+    def get(self, places: Sequence["Places"]) -> None:
+        """Read cotangents and rates from their fields."""
+        for vectors, place in zip((self.cotangents, self.rates), places, strict=False):
+            place.get(vectors)
 
 
 class OperationList:
@@ -40,7 +58,7 @@ class OperationList:
         read = each_part(f for op in self.operations for f in op.reads)
         self._inputs = [f for f in read if key(f) in active and key(f) not in self._written]
         self._active = [*self._inputs, *self.targets]
-        self._trajectories: dict[tuple, ListTrajectory] = {}
+        self._trajectories: dict[tuple, tuple[Trajectory, list[Places]]] = {}
         for op in self.operations:
             for f in (*op.reads, *op.writes) if isinstance(op, Map) else ():
                 if not has_nodal_values(f.function_space()):
@@ -71,52 +89,23 @@ class OperationList:
         whole = [f for op in self.operations for f in (*op.reads, *op.writes) if keys([f]) & active]
         return Tangents([*whole, *self._active])
 
-    def trajectory(self, seeds: Set[int], *, second: bool = False) -> "ListTrajectory":
-        """One run of the operations, or of these with their tangents, for its reverse sweep."""
+    def trajectory(
+        self, seeds: Set[int], *, second: bool = False
+    ) -> tuple[Trajectory, list["Places"]]:
+        """One run of the operations, or of these with their tangents, and its cotangents."""
         # seeds: keys of the functions that may have cotangents after the operations.
         name = frozenset(seeds & self._written), second
         if name not in self._trajectories:
+            operations, wanted, dots = self.operations, list(self._active), None
             seeded = [f for f in self._active if key(f) in seeds or f in self._inputs]
-            self._trajectories[name] = ListTrajectory(
-                self.linearised.operations if second else self.operations,
-                seeded,
-                self._active,
-                self._dots if second else None,
-                self._runs,
-            )
+            if second:
+                operations, dots = self.linearised.operations, self._dots
+                seeded += [dots[f] for f in seeded]
+                wanted += [dots[f] for f in wanted]
+            made = Trajectory(operations, seeded, wanted, runs=self._runs)
+            places = cotangent_places(self._active, dots, made.cotangents)
+            self._trajectories[name] = made, places
         return self._trajectories[name]
-
-
-class ListTrajectory(Trajectory):
-    """One run of a list, whose cotangents are set from vectors and read into them."""
-
-    # With tangents: their cotangents are the cotangents, and those of values are the rates.
-    def __init__(
-        self,
-        operations: Sequence[Operation],
-        seeded: Sequence[Function],
-        active: Sequence[Function],
-        dots: Tangents | None,
-        runs: dict[Operation, Run],
-    ) -> None:
-        along = list(active) if dots is None else [dots[f] for f in active]
-        more = [] if dots is None else [dots[f] for f in seeded]
-        wanted = [*active, *along] if dots is not None else active
-        super().__init__(operations, [*seeded, *more], wanted, runs=runs)
-        self._cotangents = Places(active, along, self.cotangents)
-        self._rates = None if dots is None else Places(active, active, self.cotangents)
-
-    def load(self, derivatives: Derivatives) -> None:
-        """Set the cotangents after the operations."""
-        self._cotangents.put(derivatives.cotangents)
-        if self._rates is not None:
-            self._rates.put(derivatives.rates)
-
-    def store(self, derivatives: Derivatives) -> None:
-        """Read the cotangents before the operations."""
-        self._cotangents.get(derivatives.cotangents)
-        if self._rates is not None:
-            self._rates.get(derivatives.rates)
 
 
 class Places:
@@ -144,3 +133,15 @@ class Places:
         """Set vectors to the fields, those of zero cotangents to zero."""
         for f, _, own, nonzero in self._places:
             vectors.put(f, own if nonzero else None)
+
+
+def cotangent_places(
+    functions: Sequence[Function], dots: Tangents | None, cotangents: Cotangents
+) -> list[Places]:
+    """The cotangents of functions and, with their tangents, the rates."""
+    found = [Places(functions, functions, cotangents)]
+    if dots is not None:
+        # The cotangents of tangents are the cotangents, and those of values are the rates.
+        moved = [f for f in functions if f in dots and cotangents.is_active(dots[f])]
+        found.insert(0, Places(moved, [dots[f] for f in moved], cotangents))
+    return found

@@ -1,5 +1,7 @@
 """Functionals of a run, with their derivatives by the state."""
 
+from dataclasses import dataclass
+
 from firedrake import Form
 
 from fdgeom.adjoint.values import Vectors, keys, parts
@@ -12,15 +14,10 @@ class Slopes:
 
     def __init__(self, form: Form, active: set[int]) -> None:
         self.form, self._value = form, FunctionalAssembly(form)
-        self._slopes = []
-        for f in form.coefficients():
-            if keys([f]) & active and (slope := slope_by(form, f)) is not None:
-                self._slopes.append((f, VectorAssembly(slope)))
-
-    @property
-    def by(self) -> set[int]:
-        """The keys of the functions that it has derivatives by."""
-        return keys(f for f, _ in self._slopes)
+        found = [(f, slope_by(form, f)) for f in form.coefficients() if keys([f]) & active]
+        self._slopes = [(f, VectorAssembly(slope)) for f, slope in found if slope is not None]
+        #: The keys of the functions that it has derivatives by.
+        self.by = keys(f for f, _ in self._slopes)
 
     def add_to(self, cotangents: Vectors) -> float:
         """Add its present derivatives to cotangents; returns its present value."""
@@ -30,26 +27,27 @@ class Slopes:
         return self._value.assemble()
 
 
+@dataclass
 class Objective:
     """A functional of the state after the last step, and one of that after each step; or neither."""
 
-    def __init__(self, end: Slopes | None = None, each: Slopes | None = None) -> None:
-        self._end, self._each = end, each
-        #: The value of what has been added.
-        self.value = 0.0
+    end: Slopes | None = None
+    each: Slopes | None = None
+    #: The value of what has been added.
+    value: float = 0.0
 
     @property
     def running(self) -> Form | None:
         """The functional of the state after each step."""
-        return None if self._each is None else self._each.form
+        return None if self.each is None else self.each.form
 
     @property
     def by(self) -> set[int]:
         """The keys of the functions that it has derivatives by."""
-        return set().union(*(part.by for part in (self._end, self._each) if part is not None))
+        return set().union(*(part.by for part in (self.end, self.each) if part is not None))
 
     def add(self, cotangents: Vectors, *, last: bool, running: bool = True) -> None:
         """Add the derivatives at the state after a step to cotangents, and the value to ``value``."""
-        for part, counts in ((self._end, last), (self._each, running)):
+        for part, counts in ((self.end, last), (self.each, running)):
             if part is not None and counts:
                 self.value += part.add_to(cotangents)

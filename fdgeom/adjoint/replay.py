@@ -1,26 +1,42 @@
 """Replay of runs from given values of their inputs, with derivatives."""
 
-from collections.abc import Callable, Iterator, Sequence, Set
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 from firedrake import Constant, Function
 
 from fdgeom.adjoint.coefficients import Coefficients
 from fdgeom.adjoint.lists import Derivatives, OperationList
-from fdgeom.adjoint.values import Kept, Vectors, keys, parts
+from fdgeom.adjoint.values import Kept, Vectors, keys, parts, snapshot_of
 from fdgeom.compat import whole_of
-from fdgeom.data import key
+from fdgeom.data import Snapshot, key
 from fdgeom.execution.petsc_messages import REVERSE_SWEEP
 from fdgeom.interrupt import shielded
-from fdgeom.operations import Operation, each_part
+from fdgeom.operations import Operation
 from fdgeom.operations.dependent import MadeOnce
+
+
+@dataclass
+class Origin:
+    """The start of a run, beside the values of the inputs."""
+
+    #: Constants, and initial guesses of iterations.
+    given: Kept
+    #: Keys of functions that were set to the values that they had already.
+    unseen: Set[int] = frozenset()
+    #: The result, for runs that keep it.
+    found: Kept | None = None
 
 
 class Replay:
     """A run as a function of its inputs: it can be repeated and differentiated.
 
-    Subclasses say how it begins (:meth:`origin`, :meth:`at`), how it runs, and its operations.
+    Subclasses say how it begins, how it runs, and its operations.
     """
 
     #: Whether data that change before each step count as functions of time.
@@ -28,7 +44,16 @@ class Replay:
     #: The name of the run in messages.
     name = "a run"
 
-    def __init__(self, views: Sequence[Function], coefficients: Coefficients) -> None:
+    # more: Functions and Constants beside the inputs that a run begins with. changed: other Functions
+    # that it changes.
+    def __init__(
+        self,
+        views: Sequence[Function],
+        coefficients: Coefficients,
+        more: Sequence[Function | Constant] = (),
+        changed: Sequence[Function] = (),
+    ) -> None:
+        self._begins_with, self._changed = [*coefficients.constants, *more], changed
         #: The functions that are changed, as their owner has them: some are parts of mixed Functions.
         self.views, self._coefficients = list(views), coefficients
         #: The same with mixed Functions in place of their parts.
@@ -48,34 +73,6 @@ class Replay:
         self._made: dict[tuple, tuple] = {}
 
     # --- inputs ----------------------------------------------------------------------------------
-    def given(self, more: Sequence[Function | Constant] = ()) -> Kept:
-        """The present values of the Constants that are read, and of ``more``."""
-        return Kept([*self._coefficients.constants, *more])
-
-    @contextmanager
-    def holding(self, inputs: Sequence[Function], more: Sequence[Function] = ()) -> Iterator[None]:
-        """Context in which the inputs have these values; restores them, dependent fields and ``more``."""
-        with MadeOnce.replayed():
-            self._coefficients.refresh()
-            live = self.given(each_part([*self.inputs, *self.fields, *more]))
-            try:
-                for f, value in zip(self.inputs, inputs, strict=True):
-                    if value is not f:
-                        for part, new in zip(parts(f), parts(value), strict=True):
-                            part.dat.data_wo[...] = new.dat.data_ro
-                yield
-            finally:
-                with shielded():
-                    live.restore()
-                    for dependent in self._coefficients.dependents:
-                        dependent.accept()
-
-    def renew(self, inputs: Sequence[Function]) -> None:
-        """Recompute dependent fields, unless the inputs are the live Functions."""
-        if any(value is not f for f, value in zip(self.inputs, inputs, strict=True)):
-            for dependent in self._coefficients.dependents:
-                dependent.renew()
-
     def snapshots(self) -> tuple:
         """The snapshots that detect values set since then; none in general."""
         return ()
@@ -105,11 +102,57 @@ class Replay:
 
     def origin(self, touched: Sequence = ()) -> Any:
         """The present start of a run; ``touched`` are for each snapshot the keys that count as set."""
-        raise NotImplementedError
+        self._standing = Origin(Kept(self._begins_with))
+        return self._standing
 
-    def at(self, origin, inputs: Sequence[Function], *left) -> AbstractContextManager[None]:
-        """Context at the start with these inputs; restores all values and snapshots afterwards."""
-        raise NotImplementedError
+    @cached_property
+    def _live(self) -> Snapshot:
+        """The values outside of :meth:`at`."""
+        functions = *self.inputs, *self.fields, *self._changed
+        return snapshot_of([*functions, *self._begins_with])
+
+    @contextmanager
+    def at(
+        self,
+        origin: Any,
+        inputs: Sequence[Function],
+        left: Mapping[tuple[int, int], np.ndarray] = MappingProxyType({}),
+    ) -> Iterator[None]:
+        """Context at the start with these inputs; restores all values and snapshots afterwards.
+
+        ``left`` are other values of snapshots, by their number and the key of the part.
+        """
+        snapshots, dependents = self.snapshots(), self._coefficients.dependents
+        remembered = [snapshot.values() for snapshot in snapshots]
+        with MadeOnce.replayed():
+            self._coefficients.refresh()
+            self._live.take()
+            try:
+                self._standing = origin
+                origin.given.restore()
+                pairs = zip(self.inputs, inputs, strict=True)
+                given = [(f, value) for f, value in pairs if value is not f]
+                for f, value in given:
+                    for part, new in zip(parts(f), parts(value), strict=True):
+                        part.dat.data_wo[...] = new.dat.data_ro
+                self._stand(origin)
+                for dependent in dependents if given else ():
+                    dependent.renew()
+                self._set_snapshots(origin, left)
+                yield
+            finally:
+                with shielded():
+                    self._live.restore()
+                    for dependent in dependents:
+                        dependent.accept()
+                    for snapshot, values in zip(snapshots, remembered, strict=True):
+                        snapshot.remember(values)
+
+    def _stand(self, origin: Any) -> None:
+        """Go to a start, except for inputs and Constants."""
+
+    def _set_snapshots(self, origin: Any, left: Mapping[tuple[int, int], np.ndarray]) -> None:
+        """Set the values that the snapshots have at a start."""
 
     def run(self, steps) -> None:
         """Run steps (or whatever the argument means for the subclass) from the present state."""
@@ -151,7 +194,7 @@ class Replay:
     ) -> None:
         """Perform operations, and replace the cotangents after them by those before them."""
         # after() is called once they have been performed. placed: the tangents are in place.
-        trajectory = operations.trajectory(
+        trajectory, places = operations.trajectory(
             d.keys() if seeds is None else seeds, second=d.tangents is not None
         )
         if d.tangents is not None and not placed:
@@ -159,9 +202,9 @@ class Replay:
         trajectory.advance(*at)
         if after is not None:
             after()
-        trajectory.load(d)
+        d.put(places)
         trajectory.pull()
-        trajectory.store(d)
+        d.get(places)
 
     def _list(
         self, operations: Sequence[Operation], reached: set[int], *, first: bool = True
@@ -185,28 +228,13 @@ class ChangeReplay(Replay):
         self, name: str, do: Callable[[], None], operations: Sequence[Operation], system
     ) -> None:
         views = list(system.functions().values())
-        super().__init__(views, Coefficients(operations, keys(views), system.description.clocks))
+        coefficients = Coefficients(operations, keys(views), system.description.clocks)
+        written = [f for op in operations for f in op.writes]
+        super().__init__(views, coefficients, changed=written)
         self.name, self._do, self._operations, self._system = name, do, tuple(operations), system
 
     def snapshots(self) -> tuple:
         return self._system.consistency.snapshots
-
-    def origin(self, touched: Sequence = ()) -> Kept:
-        """The start: the present values of the Constants."""
-        return self.given()
-
-    @contextmanager
-    def at(self, origin: Kept, inputs: Sequence[Function], *left) -> Iterator[None]:
-        snapshots = self.snapshots()
-        remembered = [snapshot.values() for snapshot in snapshots]
-        with self.holding(inputs, [f for op in self._operations for f in op.writes]):
-            origin.restore()
-            self.renew(inputs)
-            try:
-                yield
-            finally:
-                for snapshot, values in zip(snapshots, remembered, strict=True):
-                    snapshot.remember(values)
 
     def run(self, steps: None) -> None:
         self._do()

@@ -1,22 +1,22 @@
 """Replay of steps of a stepper, with derivatives by compiled code or operation by operation."""
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
-from types import MappingProxyType
 
 import numpy as np
-from firedrake import Constant, Form, Function
+from firedrake import Constant, Form
 from mpi4py import MPI
 
 from fdgeom.adjoint.coefficients import Coefficients
 from fdgeom.adjoint.compiled import CompiledSweep
 from fdgeom.adjoint.lists import Derivatives, OperationList
 from fdgeom.adjoint.objective import Objective
-from fdgeom.adjoint.replay import Replay
-from fdgeom.adjoint.values import Kept, Vectors, keys
+from fdgeom.adjoint.replay import Origin, Replay
+from fdgeom.adjoint.values import Kept, Vectors, keys, snapshot_of
 from fdgeom.clock import Clock
+from fdgeom.data import Snapshot
 from fdgeom.errors import CannotCompile
 from fdgeom.execution.options import falling_back
 from fdgeom.execution.petsc_messages import REVERSE_SWEEP
@@ -27,25 +27,21 @@ from fdgeom.operations import Operation, Solve, Strides, each_part
 MEMORY = 2**29
 # So many compiled sweeps are kept.
 _MANY = 8
-# Tolerances relative to the size of a field, and to the largest field: see `_largest_change`.
+# Tolerances relative to the size of a field, and to the largest field: see `_changes_more`.
 _SAME, _STILL = 1e-6, 1e-12
 
 
-@dataclass
-class Origin:
-    """The start of some steps, beside the values of the inputs."""
+@dataclass(kw_only=True)
+class StepOrigin(Origin):
+    """The start of some steps."""
 
     clock: Clock
-    #: Constants, and initial guesses of the method's iterations.
-    given: Kept
     #: Values of the snapshots by which system and method detect values set by hand.
     remembered: list[list]
     #: For each snapshot the keys of functions that count as set, whatever their values.
     touched: list[Set[int]]
     #: Operations of system and method before the first step, by `touched`.
     start: list[Operation]
-    #: Keys of functions that were set to the values that they had already.
-    unseen: Set[int]
 
 
 class StepReplay(Replay):
@@ -66,7 +62,7 @@ class StepReplay(Replay):
         operations = list({op.original: None for op in stepper.operations})
         unknowns = keys(op.unknown for op in operations if isinstance(op, Solve))
         moving = (*stepper.state_functions, *system.consistency.followers().values())
-        self._carried = [f for f in moving if keys([f]) <= unknowns]
+        guesses = [f for f in moving if keys([f]) <= unknowns]
         #: Operations after the last step.
         self._finish = [*stepper.finish(), *system.consistency.after_steps]
         written = keys(f for op in (*operations, *self._finish) for f in op.writes)
@@ -74,14 +70,16 @@ class StepReplay(Replay):
         super().__init__(
             [f for f in moving if not keys([f]) <= unknowns],
             Coefficients([*operations, *self._finish], own, system.description.clocks),
+            guesses,
         )
         #: All functions that the steps change and read again.
-        self._moving = each_part([*self.state, *self._carried])
+        self._moving = each_part([*self.state, *guesses])
         #: A cache of functionals and their derivatives.
         self.kept: dict[tuple, tuple] = {}
         #: Why derivatives are taken operation by operation; None if compiled code computes them.
         self.why_not_compiled: str | None = None
         self._steps: dict[frozenset[int], OperationList] = {}
+        self._before: dict[tuple[OperationList, OperationList], Snapshot] = {}
         #: Compiled sweeps, or why there are none, by their arguments, and the memory that they share.
         self._sweeps: dict[tuple, tuple] = {}
         self._spare: list = []
@@ -94,7 +92,7 @@ class StepReplay(Replay):
         """The snapshots by which system and stepper detect values set by hand."""
         return (*self._stepper.system.consistency.snapshots, *self._stepper.remembered())
 
-    def origin(self, touched: Sequence[Set[int]] = ()) -> Origin:
+    def origin(self, touched: Sequence[Set[int]] = ()) -> StepOrigin:
         # Values alone decide which operations run first, with or without a tape: functions whose values
         # differ from the snapshot are set. Other touched ones count for derivatives.
         stepper, consistency = self._stepper, self._stepper.system.consistency
@@ -114,14 +112,16 @@ class StepReplay(Replay):
         unseen = set().union(*(g - c for g, c in zip(given, changed, strict=True)))
         if not any(changed) and not keys(f for op in first for f in op.writes) & self._seeds:
             unseen = set()  # the steps begin as if nothing were set
-        return Origin(
-            clock,
-            self.given(self._carried),
-            [snapshot.values() for snapshot in snapshots],
-            # Functions that are on no tape keep their saved values.
-            [f | (set(s.keys()) - self._on_tape) for f, s in zip(found, snapshots, strict=True)],
-            first,
+        return StepOrigin(
+            Kept(self._begins_with),
             unseen & keys(self.views),
+            clock=clock,
+            remembered=[snapshot.values() for snapshot in snapshots],
+            # Functions that are on no tape keep their saved values.
+            touched=[
+                f | (set(s.keys()) - self._on_tape) for f, s in zip(found, snapshots, strict=True)
+            ],
+            start=first,
         )
 
     @property
@@ -129,32 +129,25 @@ class StepReplay(Replay):
         return self._stepper.samples_coefficients
 
     @contextmanager
-    def at(
-        self,
-        origin: Origin,
-        inputs: Sequence[Function],
-        left: Mapping[tuple[int, int], np.ndarray] = MappingProxyType({}),
-    ) -> Iterator[None]:
-        # left: other values of snapshots, by their number and the key of the part.
-        stepper, snapshots = self._stepper, self.snapshots()
-        clock, remembered = stepper.clock, [s.values() for s in snapshots]
+    def at(self, origin, inputs, *left) -> Iterator[None]:
+        clock = self._stepper.clock
         try:
-            with self.holding(inputs, self._carried):
-                origin.given.restore()
-                self._set_clock(origin.clock)
-                self.renew(inputs)
-                # All values count as left by steps, except those that are set.
-                self._agree()
-                for n, snapshot in enumerate(snapshots):
-                    names, was = snapshot.keys(), origin.remembered[n]
-                    values = [left.get((n, name), v) for name, v in zip(names, was, strict=True)]
-                    snapshot.remember(values, of=origin.touched[n])
+            with super().at(origin, inputs, *left):
                 yield
         finally:
             with shielded():
                 self._set_clock(clock)
-                for snapshot, values in zip(snapshots, remembered, strict=True):
-                    snapshot.remember(values)
+
+    def _stand(self, origin: StepOrigin) -> None:
+        self._set_clock(origin.clock)
+
+    def _set_snapshots(self, origin: StepOrigin, left) -> None:
+        # All values count as left by steps, except those that are set.
+        self._agree()
+        for n, snapshot in enumerate(self.snapshots()):
+            names, was = snapshot.keys(), origin.remembered[n]
+            values = [left.get((n, name), v) for name, v in zip(names, was, strict=True)]
+            snapshot.remember(values, of=origin.touched[n])
 
     def _agree(self) -> None:
         """Declare that all present values are those that steps have left."""
@@ -186,8 +179,7 @@ class StepReplay(Replay):
 
     def push(self, origin, steps, tangents, wanted):
         reached = self.reached_by(wanted)
-        start, step, end = self._lists(origin, reached)
-        before = self._kept(start, step)
+        start, step, end, before = self._lists(origin, reached)
         self._tangents(start, tangents)
         before.restore()
         sweep = self.compiled_sweep(steps, self._seeds, reached, tangents=True, memory=0)
@@ -197,15 +189,14 @@ class StepReplay(Replay):
             self._forwards(steps, step)
             step.places.get(tangents)
         else:
-            self._run_tangents(steps, sweep, tangents)
+            self._run_with(sweep, steps, tangents)
         self._tangents(end, tangents)
 
     def pull(self, origin, steps, d, wanted, objective: Objective | None = None):
         """As for every replay; ``objective`` adds its derivatives to the cotangents."""
         objective = objective or Objective()
         reached, given = self.reached_by(wanted), d.tangents and d.tangents.copy()
-        start, step, end = self._lists(origin, reached)
-        before = self._kept(start, step)
+        start, step, end, before = self._lists(origin, reached)
         if d.tangents is not None:
             self._tangents(start, d.tangents)
             before.restore()
@@ -222,10 +213,7 @@ class StepReplay(Replay):
             self._reverse_steps(steps, step, end, d, objective, seeded)
         else:
             # A run begins by itself.
-            if d.tangents is None:
-                self.run(steps, sweep)
-            else:
-                self._run_tangents(steps, sweep, d.tangents)
+            self._run_with(sweep, steps, d.tangents)
             objective.add(d.cotangents, last=True, running=False)
             with REVERSE_SWEEP:
                 self._reverse_list(end, d)
@@ -306,47 +294,52 @@ class StepReplay(Replay):
         return keys([*self.views, *self.inputs])
 
     def _lists(
-        self, origin: Origin, reached: set[int]
-    ) -> tuple[OperationList, OperationList, OperationList]:
-        """The operations before the steps, of a step, and after the steps."""
-        start = self._list(origin.start, reached)
-        self._refuse_jump(origin, start)
+        self, origin: StepOrigin, reached: set[int]
+    ) -> tuple[OperationList, OperationList, OperationList, Snapshot]:
+        """The operations before the steps, of a step, and after the steps; the values that they change."""
         name, stepper = frozenset(reached), self._stepper
         if name not in self._steps:
             self._steps[name] = OperationList(
                 stepper.operations, reached | self._seeds, stepper.runs
             )
-        return start, self._steps[name], self._list(self._finish, reached, first=False)
+        start, step = self._list(origin.start, reached), self._steps[name]
+        if (start, step) not in self._before:
+            changed = each_part([*self._moving, *start.targets, *step.targets])
+            self._before[start, step] = snapshot_of(changed)
+        before = self._before[start, step]
+        before.take()
+        self._refuse_jump(origin, start, before)
+        return start, step, self._list(self._finish, reached, first=False), before
 
-    def _kept(self, *lists: OperationList) -> Kept:
-        """The present values of the state and of the functions that lists change."""
-        return Kept(each_part([*self._moving, *(f for some in lists for f in some.targets)]))
-
-    def _refuse_jump(self, origin: Origin, start: OperationList) -> None:
+    def _refuse_jump(self, origin: StepOrigin, start: OperationList, before: Snapshot) -> None:
         """Raise ``NotImplementedError`` if the result jumps at functions set to their former values."""
         # Inside `at`. A value that equals the former one goes unnoticed, any other does not, and the
         # method may begin differently then.
         if not origin.unseen:
             return
         stepper, snapshots = self._stepper, self.snapshots()
-        before, clock = self._kept(start), stepper.clock
-        remembered = [snapshot.values() for snapshot in snapshots]
+        clock, remembered = stepper.clock, [snapshot.values() for snapshot in snapshots]
         self._open()
-        unset = Kept(self._moving)
+        self._unset.take()
         before.restore()
         stepper.clock = clock
         start.executor.step(0.0, 0.0)
-        jump, size = _largest_change(unset, stepper.dt, stepper.system.mesh.comm)
+        jumps = _changes_more(self._unset, stepper.dt)
         before.restore()
         for snapshot, values in zip(snapshots, remembered, strict=True):
             snapshot.remember(values)
-        if jump > size:
+        if jumps:
             names = ", ".join(f.name() for f in self.views_of(origin.unseen))
             raise NotImplementedError(
                 f"gradients by {names} are not available: it was set to the values after the last step. "
                 f"{self.name} continues from these, but begins anew from any others; so the result "
                 "jumps there. Set other values, or make a new stepper before it is set"
             )
+
+    @cached_property
+    def _unset(self) -> Snapshot:
+        """The values with which steps begin if nothing is set."""
+        return snapshot_of(self._moving)
 
     # --- in compiled code ------------------------------------------------------------------------
     def compiled_sweep(
@@ -414,23 +407,23 @@ class StepReplay(Replay):
     def _say_why_not(self, why: str) -> None:
         self.why_not_compiled = why
 
-    def _run_tangents(self, steps: int, sweep: CompiledSweep, tangents: Vectors) -> None:
-        """Run compiled steps with their tangents."""
-        sweep.tangents.put(tangents)
+    def _run_with(self, sweep: CompiledSweep, steps: int, tangents: Vectors | None) -> None:
+        """Run compiled steps, with tangents if given."""
+        if tangents is not None:
+            sweep.tangents.put(tangents)
         self.run(steps, sweep)
-        sweep.tangents.get(tangents)
+        if tangents is not None:
+            sweep.tangents.get(tangents)
 
 
-def _largest_change(before: Kept, dt: float, comm) -> tuple[float, float]:
-    """The largest change of Functions, and the change that round-off may cause."""
+def _changes_more(before: Snapshot, dt: float) -> bool:
+    """Whether values have changed by more than round-off may cause."""
     # Round-off is that of the solves, or, for accelerations at rest, what moves nothing in a step.
     found = [
         (np.abs(now - was).max(initial=0.0), np.abs(now).max(initial=0.0))
-        for now, was in before.pairs()
+        for was, now in before.pairs
     ]
-    gaps, sizes = (np.array(x, dtype=float) for x in zip(*found, strict=True))
-    for values in (gaps, sizes):
-        comm.Allreduce(MPI.IN_PLACE, values, op=MPI.MAX)
-    allowed = np.maximum(_SAME * sizes, _STILL / dt**2 * sizes.max())
-    worst = int(np.argmax(gaps - allowed))
-    return float(gaps[worst]), float(allowed[worst])
+    changes, sizes = np.array(found, dtype=float).reshape(-1, 2).T.copy()
+    for values in (changes, sizes):
+        before.comm.Allreduce(MPI.IN_PLACE, values, op=MPI.MAX)
+    return bool((changes > np.maximum(_SAME * sizes, _STILL / dt**2 * sizes.max())).any())

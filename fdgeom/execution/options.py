@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from mpi4py import MPI
 from petsc4py import PETSc
@@ -202,6 +203,8 @@ class CompiledCode:
         self._shows = choice is None and bool(asked) and all(map(_SHOWS.match, asked))
         #: Why the solves go through PETSc SNES; None if compiled code is to do them.
         self.why_not = None if self.wanted or self._shows else self._asked
+        #: The compiled code; None if there is none.
+        self.made: Any = None
         self._required, self._comm, self._what, self._instead = bool(argument), comm, what, instead
         self.fallbacks = Fallbacks(comm, solve, required=self._required)
 
@@ -227,7 +230,28 @@ class CompiledCode:
 
     def give_up(self, why: str) -> None:
         """Leave the solves to PETSc SNES, for a reason."""
-        self.why_not = why
+        self.why_not, self.made = why, None
+
+
+class Compiled:
+    """The part of a class that tells its users what runs in compiled code."""
+
+    _code: CompiledCode
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the solves run in compiled code."""
+        return self.why_not_compiled is None
+
+    @property
+    def why_not_compiled(self) -> str | None:
+        """The reason why they go through PETSc SNES, in a sentence; None if they are compiled."""
+        return self._code.why_not
+
+    @property
+    def fallbacks(self) -> dict[str, int]:
+        """Number of solves through PETSc SNES after a failure of compiled code, by reason."""
+        return dict(self._code.fallbacks)
 
 
 class Fallbacks(dict):

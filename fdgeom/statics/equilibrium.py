@@ -16,7 +16,7 @@ from fdgeom.build_message import compiling
 from fdgeom.data import Number
 from fdgeom.errors import LoadStepFailed, SolveFailed
 from fdgeom.execution import VectorAssembly
-from fdgeom.execution.options import check_parameters
+from fdgeom.execution.options import Compiled, check_parameters
 from fdgeom.execution.petsc_messages import STATICS
 from fdgeom.interrupt import shielded
 from fdgeom.messages import format_value
@@ -37,7 +37,7 @@ _NOTHING_SCALED = (
 )
 
 
-class StaticEquilibrium(OffTape, NotCopied):
+class StaticEquilibrium(OffTape, Compiled, NotCopied):
     """Static equilibrium: internal work = λ · work of the loads, for all virtual displacements.
 
     In an assembly these are the displacements that its joints allow.
@@ -119,6 +119,7 @@ class StaticEquilibrium(OffTape, NotCopied):
         self._time = Number(self._motion.time)
         self._checked = False
         self._iterations = Iterations(self._problem, given, prefix, compiled)
+        self._code = self._iterations.code
         self._path = EquilibriumPath(self._problem, self._iterations)
         #: The configuration before a call.
         self._start = self._problem.snapshot()
@@ -139,21 +140,6 @@ class StaticEquilibrium(OffTape, NotCopied):
     @property
     def load(self) -> float:
         return self._problem.load
-
-    @property
-    def is_compiled(self) -> bool:
-        """Whether :meth:`solve`, :meth:`follow` and :meth:`switch` run in compiled code."""
-        return self.why_not_compiled is None
-
-    @property
-    def why_not_compiled(self) -> str | None:
-        """The reason why they go through PETSc SNES, in a sentence; None if they are compiled."""
-        return self._iterations.code.why_not
-
-    @property
-    def fallbacks(self) -> dict[str, int]:
-        """Number of solves through PETSc SNES after a failure of compiled code, by reason."""
-        return dict(self._iterations.code.fallbacks)
 
     # --- solving -------------------------------------------------------------------------------------
     def solve(

@@ -1,8 +1,6 @@
 """Derivatives of equilibria and of the eigenvalues of vibrations, for replays and pyadjoint's tape."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -12,12 +10,11 @@ from pyadjoint.tape import stop_annotating
 from ufl.algorithms import extract_coefficients
 from ufl.classes import Form
 
-from fdgeom.adjoint import Coefficients, Kept, Replay, keys, parts
+from fdgeom.adjoint import Coefficients, Kept, Origin, Replay, keys, parts
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.variation import displaced, spin
 from fdgeom.execution import VectorAssembly
 from fdgeom.forms import is_real, simplify, slope_by
-from fdgeom.interrupt import shielded
 from fdgeom.lie import arrays, join
 from fdgeom.operations import ArrayOperation, Map, Operation, Prescribed, Solve
 from fdgeom.statics.pencil import data_of
@@ -59,15 +56,6 @@ class TapedPoint:
                 values += now - was
 
 
-@dataclass
-class InitialState:
-    """The initial state of a solve for an equilibrium, beside its inputs, and its result."""
-
-    #: Load, time, Constants, and multipliers that the iteration begins with.
-    given: Kept
-    found: Kept | None = None
-
-
 class EquilibriumReplay(Replay):
     """The equilibrium g of F(g, c) = 0 at a load factor, as a function of c, with its derivative at
     a small displacement w from it, F(g ∘ w, c) = 0 at w = 0:
@@ -86,14 +74,19 @@ class EquilibriumReplay(Replay):
         motion = self._motion = problem.motion
         _refuse_moved(motion)
         self._unknown = unknown = NodalUnknown(motion, "variation")
-        self._carried = () if problem.multiplier is None else (problem.multiplier,)
+        self._multipliers = () if problem.multiplier is None else (problem.multiplier,)
         poses = [f for beam in motion.members for f in (beam.position, beam.orientation)]
         # A copy of the equilibrium, which counts as given in its equations.
         self._there = tuple(Function(f.function_space()) for f in motion.configuration)
         self._residual = simplify(self._form())
-        own = [*motion.configuration, *self._there, *self._carried, unknown.function]
+        own = [*motion.configuration, *self._there, *self._multipliers, unknown.function]
         symbols = [*motion.description.clocks, problem.factor]
-        super().__init__(poses, Coefficients([], keys([*poses, *own]), symbols, [self._residual]))
+        super().__init__(
+            poses,
+            Coefficients([], keys([*poses, *own]), symbols, [self._residual]),
+            [*self._multipliers, *symbols],
+            motion.configuration,
+        )
         self._operations = self._made_operations()
 
     def _form(self) -> Form:
@@ -141,28 +134,7 @@ class EquilibriumReplay(Replay):
 
     def point(self) -> TapedPoint:
         """The present configuration as the beginning of a path."""
-        return TapedPoint(self.views, self._carried)
-
-    # --- where it begins -------------------------------------------------------------------------
-    def origin(self, touched: Sequence = ()) -> InitialState:
-        """The present inputs as an initial state."""
-        more = *self._carried, self._problem.factor, *self._motion.description.clocks
-        self._standing = InitialState(self.given(more))
-        return self._standing
-
-    @contextmanager
-    def at(self, origin: InitialState, inputs: Sequence[Function], *left) -> Iterator[None]:
-        """Context with all inputs at an initial state, restored afterwards."""
-        here = self.origin()
-        try:
-            with self.holding(inputs, self._motion.configuration):
-                origin.given.restore()
-                self.renew(inputs)
-                self._standing = origin
-                yield
-        finally:
-            with shielded():
-                here.given.restore()
+        return TapedPoint(self.views, self._multipliers)
 
     # --- the run ---------------------------------------------------------------------------------
     def run(self, program: LoadProgram) -> None:
@@ -172,10 +144,10 @@ class EquilibriumReplay(Replay):
         self._standing.found = Kept(self._problem.functions)
 
     def _operations_of(self, origin, steps, reached):
-        self._stand(origin, steps)
+        self._go_back(origin, steps)
         return self._list(self._operations, reached)
 
-    def _stand(self, origin: InitialState, program: LoadProgram) -> None:
+    def _go_back(self, origin: Origin, program: LoadProgram) -> None:
         """Restore the equilibrium that was found."""
         if origin.found is None:
             self.run(program)

@@ -17,7 +17,13 @@ from fdgeom.clock import Clock
 from fdgeom.data import Snapshot
 from fdgeom.errors import CannotCompile, SolveFailed, StepFailed
 from fdgeom.execution import Executor, Run, perform
-from fdgeom.execution.options import CompiledCode, SolveOptions, check_parameters, list_on_help
+from fdgeom.execution.options import (
+    Compiled,
+    CompiledCode,
+    SolveOptions,
+    check_parameters,
+    list_on_help,
+)
 from fdgeom.execution.petsc_messages import COMPILED_STEPS, SNES_STEPS
 from fdgeom.forms import paused_collection
 from fdgeom.interrupt import INT, delayed, shielded
@@ -58,7 +64,7 @@ class StepperOptions(TypedDict, total=False):
     compiled: bool | None
 
 
-class Stepper(OffTape, Method, Restart, NotCopied):
+class Stepper(OffTape, Method, Restart, Compiled, NotCopied):
     """A time stepper: holds its solvers and advances a system in place.
 
     Parameters
@@ -145,7 +151,6 @@ class Stepper(OffTape, Method, Restart, NotCopied):
             self._snapshot = Snapshot(self.state_functions)
             #: Its steps as a function, for derivatives; made when they are first asked for.
             self.replay: Any = None
-            self._fused: ListSteps | None = None
             solves = [op.options.name for op in self._with_options()]
             list_on_help(name, self._prefix, solves, comm)
             if self._code.why_not is None:
@@ -310,12 +315,12 @@ class Stepper(OffTape, Method, Restart, NotCopied):
         most = most if branch is None else min(most, _LOOKS)
         self._snapshot.take()
         try:
-            if self._fused is None:
+            if (compiled := self._code.made) is None:
                 done = 1
                 self._step(self.t, self.clock.dt)
             else:
-                done, why = self._fused.advance(most, before.dt)
-                finite = self._fused.finite
+                done, why = compiled.advance(most, before.dt)
+                finite = compiled.finite
             if done and branch is not None:
                 turns.check_branch(branch)
             clock = before
@@ -414,8 +419,8 @@ class Stepper(OffTape, Method, Restart, NotCopied):
         """
         solvers = self._executor.solvers
         fused, through_petsc = {"solves": 0, "newton_iterations": 0}, self.steps
-        if self._fused is not None:
-            fused, through_petsc = self._fused.stats(), sum(self._code.fallbacks.values())
+        if self._code.made is not None:
+            fused, through_petsc = self._code.made.stats(), sum(self._code.fallbacks.values())
         return {
             "steps": self.steps,
             "steps_through_petsc": through_petsc,
@@ -425,21 +430,6 @@ class Stepper(OffTape, Method, Restart, NotCopied):
             "krylov_iterations": sum(s.krylov_iterations for s in solvers),
         }
 
-    @property
-    def is_compiled(self) -> bool:
-        """Whether the steps run in compiled code."""
-        return self._fused is not None
-
-    @property
-    def why_not_compiled(self) -> str | None:
-        """The reason why the steps go through PETSc SNES, in a sentence; None if they are compiled."""
-        return self._code.why_not
-
-    @property
-    def fallbacks(self) -> dict[str, int]:
-        """Number of solves through PETSc SNES after a failure of compiled code, by reason."""
-        return dict(self._code.fallbacks)
-
     def _fuse(self) -> None:
         """Make compiled steps, if that can be done."""
         with self._code.making():
@@ -448,18 +438,15 @@ class Stepper(OffTape, Method, Restart, NotCopied):
             # Inside of a function: methods can be read without the compiler.
             from fdgeom.steppers.compiled import ListSteps
 
-            self._fused = ListSteps(self, self._step, self._code.fallbacks)
-        if self._code.why_not:
-            self._fused = None
+            self._code.made = ListSteps(self, self._step, self._code.fallbacks)
 
     def ready_steps(self) -> "ListSteps | None":
         """The compiled steps, ready to run; None if the steps go through PETSc SNES."""
-        if self._fused is not None and not self._fused.unit.is_ready:
+        steps = self._code.made
+        if steps is not None and not steps.unit.is_ready:
             with self._code.making():
-                self._fused.unit.make_ready()
-            if self._code.why_not:
-                self._fused = None
-        return self._fused
+                steps.unit.make_ready()
+        return self._code.made
 
     def __repr__(self) -> str:
         name, system = type(self).__name__, type(self.system).__name__

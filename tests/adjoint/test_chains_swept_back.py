@@ -155,7 +155,6 @@ def test_running_functionals(case):
         running = inner(case.beam.position, case.beam.position) * dx(degree=2)
         if compiled is False:
             stepper._code.give_up("for this test")
-            stepper._fused = None
         value, bars = fg.gradient(stepper, STEPS, case.objective, case.controls, running=running)
         assert (replay_of(stepper).why_not_compiled is None) == (compiled is None)
         found.append([value, *(bar.dat.data_ro.copy() for bar in bars)])

@@ -24,8 +24,8 @@ def test_a_singular_matrix_is_an_error():
         made.linearised.step(0.0, 1.0)
     derivatives = Derivatives()
     derivatives.cotangents.put(x, np.ones(2))
-    trajectory = made.trajectory(derivatives.keys())
+    trajectory, places = made.trajectory(derivatives.keys())
     trajectory.advance(0.0, 1.0)
-    trajectory.load(derivatives)
+    derivatives.put(places)
     with pytest.raises(SolveFailed, match="the root"):
         trajectory.pull()

@@ -34,11 +34,11 @@ class Recorded:
         self._step.places.get(tangents)
 
     def pull(self, number, bars):
-        trajectory = self._step.trajectory(bars.keys())
+        trajectory, places = self._step.trajectory(bars.keys())
         trajectory.advance(*self._restore(number))
-        trajectory.load(Derivatives(bars))
+        Derivatives(bars).put(places)
         trajectory.pull()
-        trajectory.store(Derivatives(bars))
+        Derivatives(bars).get(places)
 
 
 def linearised(name):

@@ -114,7 +114,7 @@ class CompiledBeam(_OnSharedBeam):
 
     def __init__(self, shared: SharedBeam) -> None:
         super().__init__(shared, "compiled")
-        steps = self._stepper._fused
+        steps = self._stepper.ready_steps()
         executor, unit = steps._executor, steps.unit
         self.begin, self.end = executor.fields.load, executor.fields.store
         self._run = lambda n: unit.advance(n, 0.0, self._shared.dt)

@@ -13,7 +13,7 @@ DT = 2e-5  # a wave needs 7e-5 for a cell
 
 
 def unit_of(stepper):
-    return stepper._fused.unit
+    return stepper.ready_steps().unit
 
 
 def values(system):

@@ -1,5 +1,7 @@
 """Base class of steppers of second-order motions, with accelerations consistent with the state."""
 
+from functools import cached_property
+
 from firedrake import Constant, Function, SpatialCoordinate
 
 from fdgeom.data import Number, Snapshot, key
@@ -68,17 +70,14 @@ class MotionStepper(Stepper):
         return super().fallbacks | self._accelerations.fallbacks
 
     # --- before steps ------------------------------------------------------------------------------
-    def _start(self) -> None:
-        if self._time.value != self.t:
-            # An equilibrium or another stepper has left it.
-            self.system.description.set_time(self.t)
-        super()._start()
-
     def remembered(self):
         return self._known, self._carried, self._read.snapshot, self._last_change
 
     def start(self, modified=None):
         modified = modified or frozenset()
+        if self._time.value != self.t:
+            # An equilibrium or another stepper has left it.
+            self.system.description.set_time(self.t)
         if modified.intersection(self._carried.keys()) or not self._carried.holds():
             return self.after_accelerations()
         own = modified.intersection(self._known.keys())
@@ -87,7 +86,7 @@ class MotionStepper(Stepper):
         sampled = self.samples_coefficients and self.steps - self._last_change.step <= 1
         read = self._read.snapshot.keys()
         if not sampled and (modified.intersection(read) or self._read.changed()):
-            return self._again()
+            return self._again
         return []
 
     def begins(self, operations):
@@ -120,20 +119,18 @@ class MotionStepper(Stepper):
             ]
         return self._starts[name]
 
+    @cached_property
     def _again(self) -> list[Operation]:
         """The operations that solve for the accelerations after a change of coefficients."""
-        name = ("again",)
-        if name not in self._starts:
-            system = self.system
-            pairs = zip(parts(system.algorithmic), parts(system.acceleration), strict=True)
-            off, on = zip(*(({a: a - true}, {a: a + true}) for a, true in pairs), strict=True)
-            self._starts[name] = [
-                *(Map(values=values) for values in off),
-                *self._accelerations.operations(),
-                *(Map(values=values) for values in on),
-                *self.after_accelerations(),
-            ]
-        return self._starts[name]
+        system = self.system
+        pairs = zip(parts(system.algorithmic), parts(system.acceleration), strict=True)
+        off, on = zip(*(({a: a - true}, {a: a + true}) for a, true in pairs), strict=True)
+        return [
+            *(Map(values=values) for values in off),
+            *self._accelerations.operations(),
+            *(Map(values=values) for values in on),
+            *self.after_accelerations(),
+        ]
 
     def after_beginning(self) -> list[Operation]:
         """Further operations of a method at a start."""
