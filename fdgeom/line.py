@@ -1,4 +1,6 @@
-"""Meshes that are one line of cells: their checks, and the numbering of nodes along them."""
+"""Meshes that are one line of cells: their checks, and the numbering of nodes along them; cells that
+link lines.
+"""
 
 from functools import cached_property
 
@@ -11,6 +13,7 @@ from fdgeom.forms import scalar_space
 from fdgeom.measures import check_interval
 from fdgeom.validation import firedrake_function
 
+_LINKS = "_fdgeom_links"
 # Of the length of the line: what is no length, and what coordinates of one node may differ by.
 _NO_LENGTH, _SAME = 1e-10, 1e-12
 
@@ -182,3 +185,22 @@ def nodal_values(function: Function) -> tuple[np.ndarray, np.ndarray]:
     check_interval(space.mesh(), "the mesh of function")
     numbering = Numbering(space)
     return numbering.coordinates, numbering.gather(function)
+
+
+def mark_links(mesh, inside) -> None:
+    """Mark a mesh as chains with links: ``inside`` (DG0) is 0 in links and 1 elsewhere; None for no links."""
+    setattr(mesh, _LINKS, inside)
+
+
+def inside_of(mesh):
+    """The function given to :func:`mark_links`; None if there are no links."""
+    return getattr(mesh, _LINKS, None)
+
+
+def links_of(mesh) -> np.ndarray:
+    """A mask of the cells (with halo) that are links, in the order of the maps from cells to nodes."""
+    inside = inside_of(mesh)
+    if inside is None:
+        return np.zeros(mesh.cell_set.total_size, dtype=bool)
+    dofs = inside.function_space().cell_node_map().values_with_halo[:, 0]
+    return inside.dat.data_ro_with_halos[dofs] < 0.5

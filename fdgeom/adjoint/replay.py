@@ -11,7 +11,7 @@ from fdgeom.adjoint.lists import Derivatives, OperationList
 from fdgeom.adjoint.values import Kept, Vectors, keys, parts
 from fdgeom.compat import whole_of
 from fdgeom.data import key
-from fdgeom.execution.petsc_messages import REVERSE_SWEEP
+from fdgeom.execution.options import REVERSE_SWEEP
 from fdgeom.interrupt import shielded
 from fdgeom.operations import Operation, each_part
 from fdgeom.operations.dependent import MadeOnce

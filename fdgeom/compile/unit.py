@@ -1,12 +1,13 @@
 """A list of operations as a compiled unit, which runs steps on fields in the order of a `Layout`."""
 
 import ctypes
-from collections.abc import Callable, Hashable, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Sequence, Set
 from dataclasses import fields as members
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from firedrake import Function
 
 from fdgeom.compile.build import (
     BY_HAND,
@@ -51,7 +52,7 @@ _HEADERS = ("lanes.hpp", "sine.hpp", "fields.hpp", "exchange.hpp", "local.hpp", 
 #: More of them, where a solve couples neighbours.
 _CHAIN_HEADERS = (
     "convergence.hpp", "blocks.hpp", "fronts.hpp", "chain_unknowns.hpp", "small_chain.hpp",
-    "segments.hpp", "tree.hpp", "newton.hpp",
+    "tree.hpp", "newton.hpp",
 )  # fmt: skip
 _MAP_HEADERS = ("map.hpp",)
 #: What writes the code of each kind of programs.
@@ -173,20 +174,22 @@ class Unit:
         """The number of the operation of each call in the list."""
         return [call.number for call in self._calls]
 
-    def refuse_sums(self) -> None:
-        """Raise CannotCompile if numbers of Real spaces are computed, which only adjoints may do."""
-        for code in self.codes:
-            for part in code.outs:
-                if part in self.layout.sums:
-                    number = self.layout.sums[part].name()
-                    raise CannotCompile(f"{number}, a number of a Real space, is computed")
-
     def drop_dead(
-        self, outside: Set[Part] | None, kept: Set[tuple[int, Part]] = frozenset()
-    ) -> None:
-        """Leave out calls whose values are overwritten before they are read."""
-        # outside: the parts that are read after steps; None for all. kept: calls and parts that count as
-        # read.
+        self, live: Iterable[Function] | None, kept: Set[tuple[int, Part]] = frozenset()
+    ) -> Set[Part] | None:
+        """Leave out calls whose values are overwritten before they are read; returns the parts of ``live``.
+
+        CannotCompile if numbers of Real spaces are computed, which only adjoints may do.
+        """
+        # live: the Functions that are read after steps; None for all. kept: calls and parts that count
+        # as read.
+        for part in (part for code in self.codes for part in code.outs):
+            if part in self.layout.sums:
+                number = self.layout.sums[part].name()
+                raise CannotCompile(f"{number}, a number of a Real space, is computed")
+        outside = None
+        if live is not None:
+            outside = {part for f in live for part in self.layout.parts_of(f)}
         while dead := [
             id(call) for k, call in enumerate(self._calls)
             if call.code.outs and not any(
@@ -195,6 +198,7 @@ class Unit:
             )
         ]:  # fmt: skip
             self._calls = [call for call in self._calls if id(call) not in dead]
+        return outside
 
     def _is_read(self, call: int, part: Part, outside: Set[Part] | None) -> bool:
         codes = self.codes

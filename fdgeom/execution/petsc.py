@@ -18,8 +18,7 @@ from fdgeom.data import Field, Number, fields
 from fdgeom.errors import SolveFailed
 from fdgeom.execution.assembly import MatrixAssembly, VectorAssembly
 from fdgeom.execution.options import falling_back
-from fdgeom.execution.snes import EssentialRows, HeldSNES
-from fdgeom.execution.solve import SolveRun
+from fdgeom.execution.snes import EssentialRows, HeldSNES, SolveRun
 from fdgeom.forms import (
     copy_into,
     has_nodal_values,

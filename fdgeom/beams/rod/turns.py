@@ -13,7 +13,7 @@ from ufl.core.expr import Expr
 from fdgeom.errors import SolveFailed
 from fdgeom.lie import arrays, quaternion
 from fdgeom.measures import end_values
-from fdgeom.mesh_data import describe
+from fdgeom.messages import describe
 from fdgeom.operations import Check, Copy, HostOperation, Map, Operation, Solve
 
 
