@@ -1,4 +1,6 @@
-"""Meshes that are one line of cells: their checks, and the numbering of nodes along them."""
+"""Meshes that are one line of cells: their checks, and the numbering of nodes along them; cells that
+link lines.
+"""
 
 from functools import cached_property
 
@@ -182,3 +184,22 @@ def nodal_values(function: Function) -> tuple[np.ndarray, np.ndarray]:
     check_interval(space.mesh(), "the mesh of function")
     numbering = Numbering(space)
     return numbering.coordinates, numbering.gather(function)
+
+
+def mark_links(mesh, inside) -> None:
+    """Mark a mesh as chains with links: ``inside`` (DG0) is 0 in links and 1 elsewhere; None for no links."""
+    mesh.geometric_shared_data_cache["fdgeom"]["inside"] = inside
+
+
+def inside_of(mesh):
+    """The function given to :func:`mark_links`; None if there are no links."""
+    return mesh.geometric_shared_data_cache["fdgeom"].get("inside")
+
+
+def links_of(mesh) -> np.ndarray:
+    """A mask of the cells (with halo) that are links, in the order of the maps from cells to nodes."""
+    inside = inside_of(mesh)
+    if inside is None:
+        return np.zeros(mesh.cell_set.total_size, dtype=bool)
+    dofs = inside.function_space().cell_node_map().values_with_halo[:, 0]
+    return inside.dat.data_ro_with_halos[dofs] < 0.5

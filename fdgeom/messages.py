@@ -1,17 +1,19 @@
-"""Descriptions of values in messages."""
+"""Descriptions of values and of places in messages."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-from firedrake import Function
+from firedrake import Function, FunctionSpace, SpatialCoordinate
 from ufl.algorithms.check_arities import ArityMismatch
 from ufl.classes import Expr, Form, Measure
 
 # Longer texts are no help in a sentence.
 _LONGEST = 60
+# Families of elements whose unknowns are values at points.
+_POINTS = ("Lagrange", "Discontinuous Lagrange", "Q", "DQ")
 # Of each function of a user's that is being called: which symbols it made numbers.
 _called: list[list[str]] = []
 
@@ -91,3 +93,34 @@ def brief(error: BaseException) -> str:
         return f"{line} is missing"
     line = re.sub(r"^\S*<locals>\.", "", line)
     return line if len(line) <= 3 * _LONGEST else line[: 3 * _LONGEST] + "..."
+
+
+def name_places(mesh, name: Callable[[float], str]) -> None:
+    """Set the function that names the nodes of an interval mesh in messages, by their coordinates."""
+    mesh.geometric_shared_data_cache["fdgeom"]["name of a node"] = name
+
+
+def node_name(mesh) -> Callable[..., str]:
+    """The function that names a node in messages by its coordinates."""
+
+    def by_coordinates(*x: float) -> str:
+        numbers = ", ".join(f"{value:.6g}" for value in x)
+        return f"the node at {numbers}" if len(x) == 1 else f"the node at ({numbers})"
+
+    return mesh.geometric_shared_data_cache["fdgeom"].get("name of a node", by_coordinates)
+
+
+def describe(function: Function) -> Callable[[int], str]:
+    """The function that describes the place of a node (or of a cell, for DG0) in messages; collective."""
+    space = function.function_space()
+    mesh = space.mesh()
+    if space.ufl_element().family() not in _POINTS:
+        return lambda index: f"the local unknown {index}"
+    element = space.ufl_element()
+    nodes = FunctionSpace(mesh, element.sub_elements[0] if space.value_shape else element)
+    name = node_name(mesh)
+    places = [
+        np.array(Function(nodes).interpolate(x).dat.data_ro_with_halos)
+        for x in SpatialCoordinate(mesh)
+    ]
+    return lambda index: name(*(place[min(index, len(place) - 1)] for place in places))

@@ -15,7 +15,7 @@ from fdgeom.adjoint.lists import Derivatives, OperationList
 from fdgeom.adjoint.values import Kept, Vectors, keys, parts, snapshot_of
 from fdgeom.compat import whole_of
 from fdgeom.data import Snapshot, key
-from fdgeom.execution.petsc_messages import REVERSE_SWEEP
+from fdgeom.execution.options import REVERSE_SWEEP
 from fdgeom.interrupt import shielded
 from fdgeom.operations import Operation
 from fdgeom.operations.dependent import MadeOnce

@@ -18,8 +18,7 @@ from fdgeom.adjoint.values import Kept, Vectors, keys, snapshot_of
 from fdgeom.clock import Clock
 from fdgeom.data import Snapshot
 from fdgeom.errors import CannotCompile
-from fdgeom.execution.options import falling_back
-from fdgeom.execution.petsc_messages import REVERSE_SWEEP
+from fdgeom.execution.options import REVERSE_SWEEP, falling_back
 from fdgeom.interrupt import shielded
 from fdgeom.operations import Operation, Solve, Strides, each_part
 

@@ -102,8 +102,8 @@ Neighbour = declared("Neighbour", "exchange.hpp")
 Exchange = declared("Exchange", "exchange.hpp")
 Front = declared("Front", "fronts.hpp")
 Fronts = declared("Fronts", "fronts.hpp")
-Segment = declared("Segment", "segments.hpp")
-Tree = declared("Tree", "segments.hpp")
+Segment = declared("Segment", "tree.hpp")
+Tree = declared("Tree", "tree.hpp")
 
 
 def array_of(kind: type, items: Sequence):

@@ -57,11 +57,7 @@ class CompiledExecutor:
             if layout is None
             else Unit(self.operations, layout)
         )
-        self.unit.refuse_sums()
-        outside = (
-            None if live is None else {part for f in live for part in self.unit.layout.parts_of(f)}
-        )
-        self.unit.drop_dead(outside)
+        outside = self.unit.drop_dead(live)
         self.fields = Fields(self.unit, outside)
         #: Whether all live values on this rank are finite after the last steps; None if not known.
         self.finite: bool | None = None

@@ -20,7 +20,8 @@ from firedrake import Function, VectorFunctionSpace
 
 from fdgeom.errors import CannotCompile
 from fdgeom.forms import is_real
-from fdgeom.mesh_data import inside_of, links_of, node_name
+from fdgeom.line import inside_of, links_of
+from fdgeom.messages import node_name
 from fdgeom.operations import parts
 from fdgeom.operations.dependent import dependent_of, is_private
 

@@ -13,7 +13,8 @@ from firedrake import Function, FunctionSpace, SpatialCoordinate, VectorFunction
 from fdgeom.compile.layout import WIDTH, Layout, Part, aligned
 from fdgeom.errors import CannotCompile
 from fdgeom.forms import has_nodal_values, is_real
-from fdgeom.mesh_data import inside_of, node_name
+from fdgeom.line import inside_of
+from fdgeom.messages import node_name
 from fdgeom.operations import parts
 from fdgeom.operations.interpolate import sampled
 

@@ -353,8 +353,8 @@ class ScalarProgram:
         if kind == "select":
             one, zero = self.one, self.zero
             return [
-                (op[2], self._choice(op[1], one, zero)),
-                (op[3], self._choice(op[1], zero, one)),
+                (op[2], self.select(op[1], one, zero)),
+                (op[3], self.select(op[1], zero, one)),
             ]
         if kind == "pow":
             return self._partials_of_power(node, a, op[2])
@@ -363,9 +363,6 @@ class ScalarProgram:
             scale = self.inv(self.add(self.mul(a, a), self.mul(b, b)))
             return [(a, self.mul(b, scale)), (b, self.neg(self.mul(a, scale)))]
         return [(a, self._slope(kind, node, a))]
-
-    def _choice(self, condition: int, a: int, b: int) -> int:
-        return self._make("select", condition, a, b)
 
     def _partials_of_power(self, node: int, a: int, b: int) -> list[tuple[int, int]]:
         found = [(a, self.mul(b, self.power(a, self.sub(b, self.one))))]
@@ -401,5 +398,5 @@ class ScalarProgram:
             return self.mul(self.const(2 / math.sqrt(math.pi)), bell)
         if kind == "fabs":
             positive = self.compare(">", a, self.zero)
-            return self._choice(positive, self.one, self.const(-1.0))
+            return self.select(positive, self.one, self.const(-1.0))
         raise ValueError(f"no derivative of {kind}")

@@ -90,9 +90,6 @@ class LocalNewton(Described):
         self._watched = False
 
     # --- PETSc's interface -----------------------------------------------------------------------
-    def create(self, snes: PETSc.SNES) -> None:
-        """Do nothing: the problem is not known yet."""
-
     def setFromOptions(self, snes: PETSc.SNES) -> None:
         """Find out whether the options ask for a monitor."""
         prefix = snes.getOptionsPrefix() or ""
@@ -231,12 +228,6 @@ class ChainNewton(Described):
         self._iteration: Any = None
 
     # --- PETSc's interface -----------------------------------------------------------------------
-    def create(self, snes: PETSc.SNES) -> None:
-        """Do nothing: the problem is not known yet."""
-
-    def setFromOptions(self, snes: PETSc.SNES) -> None:
-        """Do nothing: it has no options of its own."""
-
     def setUp(self, snes: PETSc.SNES) -> None:
         """Generate and compile the equations of a cell."""
         if self._iteration is None:

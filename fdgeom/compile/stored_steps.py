@@ -51,7 +51,6 @@ class CompiledTrajectory:
         self.layout = layout
         #: The compiled steps, and their compiled adjoint.
         self.forward = Unit(self.operations, layout)
-        self.forward.refuse_sums()
         zeroes = adjoint.zeroes
         self.reverse = Unit([*adjoint.operations, *zeroes], layout)
         self._places = [*adjoint.places, *(0 for _ in zeroes)]
@@ -62,9 +61,7 @@ class CompiledTrajectory:
         for call, code in enumerate(self.reverse.codes):
             for part in code.ins:
                 self._store_version(call, part)
-        outside = None if live is None else {part for f in live for part in layout.parts_of(f)}
-        self.forward.drop_dead(outside, self._offsets.keys())
-        self._fields = Fields(self.forward, outside)
+        self._fields = Fields(self.forward, self.forward.drop_dead(live, self._offsets.keys()))
         written = {part for code in self.forward.codes for part in code.outs}
         self._reverse_fields = Fields(self.reverse, None, written)
         self._spare = [] if spare is None else spare

@@ -22,7 +22,7 @@ _DENSE = 1000
 
 @dataclass
 class Segments:
-    """Segments of chains, as arrays; the members are those of `Segment` in segments.hpp."""
+    """Segments of chains, as arrays; the members are those of `Segment` in tree.hpp."""
 
     first: np.ndarray
     last: np.ndarray
@@ -64,19 +64,10 @@ class Segments:
         return Segments(*(array[order] for array in vars(self).values()))
 
 
-@dataclass
-class Run:
-    """Successive cells of a chain on one rank, whose first and last nodes have these places."""
-
-    first: np.ndarray
-    last: np.ndarray
-    #: Whether other runs or links share these nodes.
-    shares_first: np.ndarray
-    shares_last: np.ndarray
-
-
-def runs_of(layout: Layout) -> Run:
-    """The runs of the cells of this rank, as arrays."""
+def runs_of(layout: Layout) -> tuple[np.ndarray, ...]:
+    """The places of the first and last nodes of runs of successive cells of this rank, and whether
+    other runs or links share these nodes.
+    """
     own = layout.cell_places[: len(layout.cells) - len(layout.links)]
     own = np.sort(own[layout.own_cells[own] > 0.5])
     breaks = np.flatnonzero(np.diff(own) != 1) + 1
@@ -85,17 +76,13 @@ def runs_of(layout: Layout) -> Run:
     shared = np.concatenate([np.array([], dtype=int), *layout.shared])
     # Beside a cell of this rank without a ghost a chain ends.
     ends = layout.starts + layout.lengths
-    return Run(
-        first, last,
-        np.isin(first, shared) | ~np.isin(first, layout.starts),
-        np.isin(last, shared) | ~np.isin(last, ends),
-    )  # fmt: skip
+    shares_first = np.isin(first, shared) | ~np.isin(first, layout.starts)
+    return first, last, shares_first, np.isin(last, shared) | ~np.isin(last, ends)
 
 
 def segments_of(layout: Layout, *, from_right: bool) -> Segments:
     """The segments of the chains of this rank; a free chain is one (``from_right``) or two halves."""
-    runs = runs_of(layout)
-    s, e, left, right = runs.first, runs.last, runs.shares_first, runs.shares_last
+    s, e, left, right = runs_of(layout)
     length, block = e - s, s // WIDTH
     blocks = (e - 1) // WIDTH + 1 - block
     half = blocks // 2
@@ -124,9 +111,8 @@ def segments_of(layout: Layout, *, from_right: bool) -> Segments:
 
 def single_nodes(layout: Layout) -> Segments:
     """The ends of the runs of this rank that other runs or links share, each as a segment."""
-    runs = runs_of(layout)
-    places = [runs.first[runs.shares_first], runs.last[runs.shares_last]]
-    places = np.unique(np.concatenate(places))
+    first, last, shares_first, shares_last = runs_of(layout)
+    places = np.unique(np.concatenate([first[shares_first], last[shares_last]]))
     zero, none, off = np.zeros_like(places), np.full_like(places, -1), np.zeros(len(places), bool)
     block = places // WIDTH
     return Segments(block, block + 1, places, none, places, zero, off, off, zero)

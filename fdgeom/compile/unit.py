@@ -1,12 +1,13 @@
 """A list of operations as a compiled unit, which runs steps on fields in the order of a `Layout`."""
 
 import ctypes
-from collections.abc import Callable, Hashable, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Sequence, Set
 from dataclasses import fields as members
-from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from firedrake import Function
 
 from fdgeom.compile.build import (
     BY_HAND,
@@ -38,9 +39,7 @@ from fdgeom.errors import CannotCompile, SolveFailed
 from fdgeom.operations import (
     Check,
     ConvergenceTest,
-    Copy,
     HostOperation,
-    Map,
     Operation,
     Solve,
     compilable,
@@ -51,7 +50,7 @@ _HEADERS = ("lanes.hpp", "sine.hpp", "fields.hpp", "exchange.hpp", "local.hpp", 
 #: More of them, where a solve couples neighbours.
 _CHAIN_HEADERS = (
     "convergence.hpp", "blocks.hpp", "fronts.hpp", "chain_unknowns.hpp", "small_chain.hpp",
-    "segments.hpp", "tree.hpp", "newton.hpp",
+    "tree.hpp", "newton.hpp",
 )  # fmt: skip
 _MAP_HEADERS = ("map.hpp",)
 #: What writes the code of each kind of programs.
@@ -115,9 +114,8 @@ class Unit:
         lower = MapLowering(layout) if is_map else Lowering(layout)
         self._calls: list[_Call] = []
         self._given = tuple(operations)
-        pairs = _joined(operations)
-        for (number, op), (_, before) in zip(pairs, [(-1, None), *pairs], strict=False):
-            op = _with_guess(op, before)
+        pairs = [(k, one) for k, given in enumerate(operations) for one in compilable([given])]
+        for number, op in pairs:
             name = _identity(op)
             if name not in known:
                 known[name] = [self._emit(program) for program in lower(op)]
@@ -173,20 +171,22 @@ class Unit:
         """The number of the operation of each call in the list."""
         return [call.number for call in self._calls]
 
-    def refuse_sums(self) -> None:
-        """Raise CannotCompile if numbers of Real spaces are computed, which only adjoints may do."""
-        for code in self.codes:
-            for part in code.outs:
-                if part in self.layout.sums:
-                    number = self.layout.sums[part].name()
-                    raise CannotCompile(f"{number}, a number of a Real space, is computed")
-
     def drop_dead(
-        self, outside: Set[Part] | None, kept: Set[tuple[int, Part]] = frozenset()
-    ) -> None:
-        """Leave out calls whose values are overwritten before they are read."""
-        # outside: the parts that are read after steps; None for all. kept: calls and parts that count as
-        # read.
+        self, live: Iterable[Function] | None, kept: Set[tuple[int, Part]] = frozenset()
+    ) -> Set[Part] | None:
+        """Leave out calls whose values are overwritten before they are read; returns the parts of ``live``.
+
+        CannotCompile if numbers of Real spaces are computed, which only adjoints may do.
+        """
+        # live: the Functions that are read after steps; None for all. kept: calls and parts that count
+        # as read.
+        for part in (part for code in self.codes for part in code.outs):
+            if part in self.layout.sums:
+                number = self.layout.sums[part].name()
+                raise CannotCompile(f"{number}, a number of a Real space, is computed")
+        outside = None
+        if live is not None:
+            outside = {part for f in live for part in self.layout.parts_of(f)}
         while dead := [
             id(call) for k, call in enumerate(self._calls)
             if call.code.outs and not any(
@@ -195,6 +195,7 @@ class Unit:
             )
         ]:  # fmt: skip
             self._calls = [call for call in self._calls if id(call) not in dead]
+        return outside
 
     def _is_read(self, call: int, part: Part, outside: Set[Part] | None) -> bool:
         codes = self.codes
@@ -400,6 +401,13 @@ class Unit:
             self._failed_here = failed.value == call
         return reason, done.value, call
 
+    def single_step(self, load: int, store: int) -> Callable[[], int]:
+        """A call of one step at the time 0 with these copies, by which Python loses little time."""
+        run = self.calls_from(0)
+        run.load, run.store = load, store
+        arguments = ctypes.byref(run), 0, 1, False, False, *self._to_results
+        return partial(self.library.fdgeom_advance, *arguments)
+
     @property
     def stored_finite(self) -> bool:
         """Whether all values were finite that the last steps with ``store`` have copied."""
@@ -453,46 +461,6 @@ def _test(test: ConvergenceTest) -> Test:
     """The struct of a convergence test."""
     values = {name: value for name, value in vars(test).items() if name != "of"}
     return Test(**values | {"last": -1.0 if test.last is None else test.last})
-
-
-def _with_guess(op: Operation, before: Operation | None) -> Operation:
-    """A solve that reads the guess which the operation before it copies; the copy is then not needed."""
-    if not isinstance(op, Solve) or not isinstance(before, Copy) or before.source is None:
-        return op
-    whole = before.rows is None and not before.adds and before.target.dat is op.unknown.dat
-    return op.placed(guess=before.source) if whole and not op.attempts and op.guess is None else op
-
-
-def _joined(operations: Sequence[Operation]) -> list[tuple[int, Operation]]:
-    """Numbered operations for compiled code, where a Map also does the copy of a host operation before it."""
-    found: list[tuple[int, Operation]] = []
-    made: dict[tuple, dict] = {}
-    pairs = ((k, other) for k, op in enumerate(operations) for other in compilable([op]))
-    for number, op in pairs:
-        last, before = found[-1] if found else (-1, None)
-        # Versions of what the operations themselves write keep their numbers, for adjoints.
-        if (
-            isinstance(op, Map)
-            and isinstance(before, Copy)
-            and all(f is not before.target for f in operations[last].writes)
-            and _is_of(op, before)
-        ):
-            # Equal Maps stay equal.
-            key = id(before.source), id(before.target), id(op.values)
-            values = made.setdefault(key, {before.target: before.source, **op.values})
-            found[-1] = number, replace(op, values=values)
-        else:
-            found.append((number, op))
-    return found
-
-
-def _is_of(op: Map, copy: Copy) -> bool:
-    """Whether a copy, done together with a Map, gives the same values."""
-    source, target = copy.source, copy.target
-    if source is None or copy.adds or copy.rows is not None:
-        return False
-    alike = source.function_space() == target.function_space()
-    return alike and all(f.dat is not target.dat for f in (*op.reads, *op.writes))
 
 
 def _identity(op: Operation) -> tuple:

@@ -1,12 +1,12 @@
 """Execution: performs operations by Firedrake and PETSc, and stores what their adjoints read.
 
-- `petsc`: lists of operations on any mesh, with assignments at nodes; `solve`: solves, in attempts;
-  `stored_steps`: steps whose values are stored, and their adjoint steps;
+- `petsc`: lists of operations on any mesh, with assignments at nodes; `stored_steps`: steps whose values
+  are stored, and their adjoint steps;
 - `assembly`: forms assembled in place;
-- `snes`: SNES objects that are held for a whole run; `defaults`: their options and convergence tests for
-  each kind of equations, which tests of Jacobians find;
-- `options`: the user's PETSc options, which of compiled code and PETSc performs steps, and solves that
-  PETSc takes over; `petsc_messages`: PETSc's messages.
+- `snes`: solves by SNES objects that are held for a whole run; `defaults`: their options and convergence
+  tests for each kind of equations, which tests of Jacobians find;
+- `options`: the user's PETSc options, which of compiled code and PETSc performs steps, solves that PETSc
+  takes over, and PETSc's messages.
 """
 
 from fdgeom.execution.assembly import FunctionalAssembly, MatrixAssembly, VectorAssembly

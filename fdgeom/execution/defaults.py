@@ -2,7 +2,7 @@
 kind.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -26,7 +26,6 @@ from ufl.algorithms import replace
 from ufl.classes import Integral
 
 from fdgeom.data import Snapshot, entries
-from fdgeom.execution.snes import HeldSNES
 from fdgeom.forms import MATRIX_COMPILER, is_affine
 from fdgeom.operations import ConvergenceTest
 
@@ -103,16 +102,9 @@ class Numerics:
     #: Flat PETSc options; those of the user override them.
     options: Mapping
     #: The convergence test of Newton's method; None for PETSc's own.
-    converged: ConvergenceTest | None = None
+    converged: ConvergenceTest | Callable | None = None
     #: Whether matrix and factors are used again while the data of the matrix do not change.
     reuse_matrix: bool = False
-
-    def solver(self, residual: Form, unknown: Function, **arguments) -> HeldSNES:
-        """The SNES for equations of this kind; ``arguments`` may have other options."""
-        return HeldSNES(
-            residual, unknown, converged=self.converged, reuse_matrix=self.reuse_matrix,
-            **{"options": self.options, **arguments},
-        )  # fmt: skip
 
 
 def plain(residual: Form, unknown: Function, *, pivots: bool = False) -> Numerics:

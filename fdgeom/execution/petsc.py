@@ -18,8 +18,7 @@ from fdgeom.data import Field, Number, fields
 from fdgeom.errors import SolveFailed
 from fdgeom.execution.assembly import MatrixAssembly, VectorAssembly
 from fdgeom.execution.options import falling_back
-from fdgeom.execution.snes import EssentialRows, HeldSNES
-from fdgeom.execution.solve import SolveRun
+from fdgeom.execution.snes import EssentialRows, HeldSNES, SolveRun
 from fdgeom.forms import (
     copy_into,
     has_nodal_values,
@@ -126,6 +125,7 @@ class PointwiseUpdate:
 
         _check_nodes(assignments)
         self._assignments = dict(assignments)
+        #: The exchange of values with the compiled unit.
         self._update: Any = None
         #: Why Firedrake does the assignments; None if compiled code does.
         self.why_not_compiled: str | None = None
@@ -139,7 +139,9 @@ class PointwiseUpdate:
         ):
             update = CompiledExecutor([Map(values=assignments)])
             update.unit.make_ready()
-            self._update = update
+            self._update = update.fields
+            # Assignments cannot fail.
+            self._call = update.unit.single_step(self._update.before, self._update.after)
             return
         nodal = all(has_nodal_values(target.function_space()) for target in self._assignments)
         self._put = Function.interpolate if nodal else Function.assign
@@ -157,7 +159,9 @@ class PointwiseUpdate:
             for target, value in self._values.items():
                 copy_into(target, value)
             return
-        self._update.advance(1, 0.0, 0.0)
+        self._update.prepare()
+        self._call()
+        self._update.stored()
 
 
 def _check_nodes(assignments: Mapping[Function, Expr]) -> None:

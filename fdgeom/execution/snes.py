@@ -1,6 +1,8 @@
-"""A PETSc SNES that is held for a whole run."""
+"""Solves by PETSc SNES objects that are held for a whole run: from one guess, or in several attempts."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import petsctools
@@ -11,18 +13,25 @@ from fdgeom.compat import options_read
 from fdgeom.data import collect, fields, spread
 from fdgeom.errors import SolveFailed
 from fdgeom.execution.assembly import MatrixAssembly, VectorAssembly
-from fdgeom.execution.options import refuse_unknown
-from fdgeom.execution.petsc_messages import divergence, refusing, set_from_options, show_reason
-from fdgeom.execution.petsc_messages import reason as petsc_reason
-from fdgeom.forms import simplify
-from fdgeom.mesh_data import describe
-from fdgeom.operations import PROBLEM, ConvergenceTest, Watch
+from fdgeom.execution.defaults import Numerics, plain
+from fdgeom.execution.options import (
+    divergence,
+    refuse_unknown,
+    refusing,
+    set_from_options,
+    show_reason,
+)
+from fdgeom.execution.options import reason as petsc_reason
+from fdgeom.forms import copy_into, simplify
+from fdgeom.messages import describe
+from fdgeom.operations import PROBLEM, Attempt, ConvergenceTest, Reason, Solve, Watch
 from fdgeom.operations.dependent import Sources
 
 _COMMON = ("snes_monitor", "snes_rtol", "snes_atol", "snes_stol", "snes_max_it", "snes_view",
            "snes_type", "ksp_type", "ksp_rtol", "ksp_monitor", "pc_type")  # fmt: skip
 
 
+_LINEAR_SOLVE = PETSc.SNES.ConvergedReason.DIVERGED_LINEAR_SOLVE
 # A residual above this bound after some iterations says nothing about the data.
 _LOST = 1e30
 
@@ -30,34 +39,30 @@ _LOST = 1e30
 class HeldSNES:
     """Solves F(u) = 0 from the value of ``unknown``, with one SNES for the whole run."""
 
-    # options are flat and complete; prefix "" leaves the command line unread; wrote: the user's
-    # options and where they stand (see `merge`): unknown names among them raise ValueError, here or
-    # in the first solve. converged replaces PETSc's convergence test of Newton's method; with
-    # reuse_matrix the matrix and its factors serve while all data in the Jacobian keep their values;
-    # errors call the solve by name.
+    # The options of numerics are complete; prefix "" leaves the command line unread; wrote: the user's
+    # options and where they stand (see `SolveOptions.over`): unknown names among them raise ValueError,
+    # here or in the first solve. Errors call the solve by name.
     def __init__(
         self,
         residual: Form,
         unknown: Function,
+        numerics: Numerics,
         *,
         essential=(),
-        options: Mapping,
         prefix: str = "",
         wrote: Mapping | None = None,
-        converged: ConvergenceTest | Callable | None = None,
-        reuse_matrix: bool = False,
         name: str = "",
     ) -> None:
         self.name = name
         self.unknown = unknown
         self.newton_iterations = self.krylov_iterations = self.solves = 0
-        options = dict(options)
+        options, converged = dict(numerics.options), numerics.converged
         self._residual = VectorAssembly(residual)
         local = str(options.get("snes_type")) == "python"
         mat_type = options.pop("mat_type", "aij")
         self._matrix_of = derivative(residual, unknown), mat_type
         #: The data of the matrix if that is used again, and whether it has been assembled from them.
-        self._data = Sources(simplify(self._matrix_of[0])) if reuse_matrix else None
+        self._data = Sources(simplify(self._matrix_of[0])) if numerics.reuse_matrix else None
         self._is_current = False
         with refusing({"mat_type": mat_type}):
             self._jacobian = None if local else MatrixAssembly(*self._matrix_of)
@@ -321,4 +326,113 @@ class EssentialRows:
             parts[e.part].array.reshape(-1)[e.dofs] = e.values()
 
 
-_LINEAR_SOLVE = PETSc.SNES.ConvergedReason.DIVERGED_LINEAR_SOLVE
+class SolveRun:
+    """A call that performs a solve; its SNES is held."""
+
+    def __init__(self, op: Solve) -> None:
+        self.op = op
+        given = () if op.guess is None else fields(op.guess)
+        self._guesses = [*zip(fields(op.unknown), given, strict=False)]
+        numerics = op.default_numerics() or plain(op.residual, op.unknown, pivots=True)
+        options, prefix, wrote = numerics.options, "", {}
+        if op.options is not None:
+            options, prefix, wrote = op.options.over(numerics.options)
+        #: Iterations that the defaults allow.
+        self._limit = int(numerics.options.get("snes_max_it", 50))
+        self.snes = HeldSNES(
+            op.residual, op.unknown, replace(numerics, options=options), essential=op.prescribed,
+            prefix=prefix, wrote=wrote, name=op.name,
+        )  # fmt: skip
+
+    def __call__(self) -> None:
+        try:
+            if self.op.attempts:
+                self._try_all()
+                return
+            for own, guess in self._guesses:
+                guess.update_ghosts()
+                own.array[...] = guess.array
+                own.written(ghosts_too=True)
+            self.snes.solve()
+        except SolveFailed as failure:
+            failure.remedy = self.op.remedy() or failure.remedy
+            raise
+
+    # The sequence depends on the state alone, so resumed runs repeat it; a good first guess costs no
+    # extra evaluation, unless the guess of the smaller residual comes first.
+    def _try_all(self) -> None:
+        failure, circles = None, False
+        for attempt in self._ordered():
+            if circles and not attempt.damped:
+                continue
+            copy_into(self.op.unknown, attempt.guess)
+            try:
+                with self._settings(attempt):
+                    self.snes.solve(provisional=True)
+                if attempt.damped:
+                    # An update may be small because it was damped: whole ones have the last word.
+                    self.snes.solve(provisional=True)
+            except SolveFailed as error:
+                failure = failure if attempt.damped and failure else error
+                circles = self._ended is Reason.CIRCLING
+            else:
+                if self._ended is not Reason.NOT_CONTRACTING:
+                    self.snes.show_reason()
+                    return
+        self.snes.show_reason()
+        raise failure
+
+    @property
+    def _watch(self) -> Watch | None:
+        test = self.snes.test
+        return test if isinstance(test, Watch) else None
+
+    @property
+    def _ended(self) -> Reason | None:
+        """Why the last iteration ended, if fdgeom's convergence test ended it."""
+        return None if self._watch is None else self._watch.reason
+
+    def _ordered(self) -> list[Attempt]:
+        """The attempts with these options, and with the chosen guess first."""
+        found = list(self.op.attempts)
+        if not self._takes_whole_steps():
+            # With steps of another kind each guess is tried once.
+            found = [Attempt(guess=guess) for guess in dict.fromkeys(a.guess for a in found)]
+        if self.op.choose == "first":
+            return found
+        first, other = dict.fromkeys(a.guess for a in found)
+        norms = []
+        for guess in (first, other):
+            copy_into(self.op.unknown, guess)
+            norms.append(self.snes.residual_norm())
+        if norms[1] > norms[0]:
+            return found
+        exchanged = {first: other, other: first}
+        return [replace(a, guess=exchanged[a.guess]) for a in found]
+
+    def _takes_whole_steps(self) -> bool:
+        """Whether the user's options leave Newton's whole steps."""
+        snes = self.snes.snes
+        return snes.getType() == "newtonls" and snes.getLineSearch().getType() == "basic"
+
+    @contextmanager
+    def _settings(self, attempt: Attempt) -> Iterator[None]:
+        """Context with the convergence test, the line search and the limit of iterations of an attempt."""
+        snes, watch = self.snes.snes, self._watch
+        search, most = snes.getLineSearch(), snes.getTolerances()[3]
+        notices = watch is not None and watch.notices_circles
+        if watch is not None:
+            watch.contracting = attempt.must_contract
+            watch.notices_circles = notices and not attempt.damped
+        if attempt.damped:
+            search.setType("nleqerr")
+            more = max(most, attempt.max_it or 0) if most >= self._limit else most
+            snes.setTolerances(max_it=more)
+        try:
+            yield
+        finally:
+            if watch is not None:
+                watch.contracting, watch.notices_circles = False, notices
+            if attempt.damped:
+                search.setType("basic")
+                snes.setTolerances(max_it=most)

@@ -90,9 +90,12 @@ def with_assignments(
 ) -> list[Operation]:
     """A solve with assignments before and after it; ``guess`` are first guesses of parts of its unknown."""
     timed = {"dt": solve.dt, "clock": solve.clock, "at": solve.at}
+    copied = {part: g for part, g in (guess or {}).items() if g is not part}
+    if solve.unknown in copied:
+        solve = replace(solve, guess=copied.pop(solve.unknown))
     return [
         *(Map(values=group, **timed) for group in before),
-        *(Copy(source=g, target=part) for part, g in (guess or {}).items() if g is not part),
+        *(Copy(source=g, target=part) for part, g in copied.items()),
         solve,
         *(Map(values=group, **timed) for group in after),
     ]

@@ -1,7 +1,7 @@
 """Base class of the operations that a time step consists of, and the functions for their derivatives."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Self
@@ -132,18 +132,18 @@ class HostOperation(Operation):
 
 def compilable(operations: Iterable[Operation]) -> list[Operation]:
     """Operations with those for compiled code in place of host operations, where there are some."""
-    found: list[Operation] = []
-    for op in operations:
-        others = op.compiled_as if isinstance(op, HostOperation) else None
-        found += [op] if others is None else others
-    return found
+    return _replaced(operations, lambda op: op.compiled_as)
 
 
 def differentiable(operations: Iterable[Operation]) -> list[Operation]:
     """Operations with those for derivatives in place of host operations, where there are some."""
+    return _replaced(operations, lambda op: op.differentiated_as)
+
+
+def _replaced(operations: Iterable[Operation], by: Callable) -> list[Operation]:
     found: list[Operation] = []
     for op in operations:
-        others = op.differentiated_as if isinstance(op, HostOperation) else None
+        others = by(op) if isinstance(op, HostOperation) else None
         found += [op] if others is None else others
     return found
 

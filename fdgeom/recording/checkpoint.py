@@ -13,7 +13,7 @@ from firedrake import Function
 
 from fdgeom.clock import Clock
 from fdgeom.errors import NotFinite
-from fdgeom.execution.petsc_messages import reason
+from fdgeom.execution.options import reason
 from fdgeom.files import as_path, on_root, replacing, writable
 from fdgeom.forms import is_real
 from fdgeom.interrupt import INT, delayed, shielded

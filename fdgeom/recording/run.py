@@ -12,7 +12,7 @@ from firedrake import COMM_SELF, ProgressBar
 from pyadjoint import annotate_tape, stop_annotating
 
 from fdgeom.errors import NotFinite
-from fdgeom.execution.petsc_messages import OUTPUT
+from fdgeom.execution.options import OUTPUT
 from fdgeom.interrupt import INT, TERM, delayed
 from fdgeom.messages import format_value
 from fdgeom.validation import present_number, whole

@@ -16,8 +16,7 @@ from fdgeom.build_message import compiling
 from fdgeom.data import Number
 from fdgeom.errors import LoadStepFailed, SolveFailed
 from fdgeom.execution import VectorAssembly
-from fdgeom.execution.options import Compiled, check_parameters
-from fdgeom.execution.petsc_messages import STATICS
+from fdgeom.execution.options import STATICS, Compiled, check_parameters
 from fdgeom.interrupt import shielded
 from fdgeom.messages import format_value
 from fdgeom.statics.iterations import Iterations

@@ -10,7 +10,7 @@ from fdgeom import validation
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.rod_of_beam import BeamMotion
 from fdgeom.build_message import compiling
-from fdgeom.execution.petsc_messages import STATICS
+from fdgeom.execution.options import STATICS
 from fdgeom.statics.linear_algebra import modes_of, nearest, nearest_complex
 from fdgeom.statics.pencil import Pencil, data_of, pencil
 from fdgeom.statics.problem import check_contact, motion_of

@@ -10,9 +10,8 @@ from petsc4py import PETSc
 from fdgeom.compat import options_read
 from fdgeom.errors import SolveFailed
 from fdgeom.execution import COUPLED
-from fdgeom.execution.options import refuse_unknown
-from fdgeom.execution.petsc_messages import divergence, set_from_options, show_reason
-from fdgeom.execution.petsc_messages import reason as petsc_reason
+from fdgeom.execution.options import divergence, refuse_unknown, set_from_options, show_reason
+from fdgeom.execution.options import reason as petsc_reason
 from fdgeom.statics.problem import EquilibriumProblem, PathCondition
 from fdgeom.statics.stability import Stability, stability_of
 

@@ -18,13 +18,14 @@ from fdgeom.data import Snapshot
 from fdgeom.errors import CannotCompile, SolveFailed, StepFailed
 from fdgeom.execution import Executor, Run, perform
 from fdgeom.execution.options import (
+    COMPILED_STEPS,
+    SNES_STEPS,
     Compiled,
     CompiledCode,
     SolveOptions,
     check_parameters,
     list_on_help,
 )
-from fdgeom.execution.petsc_messages import COMPILED_STEPS, SNES_STEPS
 from fdgeom.forms import paused_collection
 from fdgeom.interrupt import INT, delayed, shielded
 from fdgeom.operations import Flow, Operation, Solve, completed, flattened, merged

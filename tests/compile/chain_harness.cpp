@@ -8,7 +8,6 @@
 #include "fronts.hpp"
 #include "chain_unknowns.hpp"
 #include "small_chain.hpp"
-#include "segments.hpp"
 #include "tree.hpp"
 #include "newton.hpp"
 

@@ -21,7 +21,7 @@ WIDTH, EPSILON = 8, np.finfo(float).eps
 
 
 Run, Limits = declared("Run", "fields.hpp"), declared("Test", "convergence.hpp")
-Segment, Tree = declared("Segment", "segments.hpp"), declared("Tree", "segments.hpp")
+Segment, Tree = declared("Segment", "tree.hpp"), declared("Tree", "tree.hpp")
 
 
 def aligned(shape):

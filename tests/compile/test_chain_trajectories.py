@@ -24,7 +24,7 @@ from ways import StepsThroughPETSc, take_steps
 
 import fdgeom as fg
 from fdgeom.compile import CompiledTrajectory
-from fdgeom.mesh_data import mark_links
+from fdgeom.line import mark_links
 from fdgeom.operations import Map, Solve
 
 

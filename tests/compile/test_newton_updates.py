@@ -24,7 +24,7 @@ from firedrake.mesh import plex_from_cell_list
 from fdgeom import measures
 from fdgeom.compile.fronts import elimination_order
 from fdgeom.compile.newton import newton_of
-from fdgeom.mesh_data import mark_links
+from fdgeom.line import mark_links
 from fdgeom.operations import Prescribed
 
 #: Cells of some chains.

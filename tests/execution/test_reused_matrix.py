@@ -18,7 +18,7 @@ from firedrake import (
 )
 
 import fdgeom as fg
-from fdgeom.execution import HeldSNES, defaults
+from fdgeom.execution import HeldSNES, Numerics, defaults
 from fdgeom.operations import ConvergenceTest
 
 mesh = UnitIntervalMesh(6)
@@ -35,9 +35,8 @@ def test_matrix_follows_constants_and_coefficients():
     eps, f = Function(V).assign(1.0), Function(V).interpolate(sin(x))
     residual = (k * inner(u, w) + eps * inner(grad(u), grad(w)) - f * w) * dx
     solver = HeldSNES(
-        residual, u, options=defaults(residual, u, False), converged=ConvergenceTest(),
-        reuse_matrix=True,
-    )  # fmt: skip
+        residual, u, Numerics(defaults(residual, u, False), ConvergenceTest(), reuse_matrix=True)
+    )
     count = 0
     assemble_matrix = solver._jacobian.assemble
 

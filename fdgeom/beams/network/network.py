@@ -12,7 +12,7 @@ from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.network.joints import Ground, Joint, Place
 from fdgeom.forms import shaped_space
 from fdgeom.line import Numbering, is_cellwise
-from fdgeom.mesh_data import name_places
+from fdgeom.messages import name_places
 from fdgeom.operations import Broadcast
 from fdgeom.operations.dependent import private, set_by
 

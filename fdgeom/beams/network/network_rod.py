@@ -22,7 +22,7 @@ from fdgeom.beams.rod.loads import AppliedLoad, BodyLoad, PartOfRod, along_all
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod_of_beam import placed, point_density, radius_of
 from fdgeom.forms import is_real, shaped_space
-from fdgeom.mesh_data import mark_links
+from fdgeom.line import mark_links
 from fdgeom.operations.dependent import dependents_in, set_by
 from fdgeom.operations.interpolate import sampled
 

@@ -1,7 +1,7 @@
 """Check of the relative rotation of the two ends of a cell, which a step must not turn too far."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,8 @@ from ufl.core.expr import Expr
 from fdgeom.errors import SolveFailed
 from fdgeom.lie import arrays, quaternion
 from fdgeom.measures import end_values
-from fdgeom.mesh_data import describe
-from fdgeom.operations import Check, Copy, HostOperation, Map, Operation, Solve
+from fdgeom.messages import describe
+from fdgeom.operations import Check, HostOperation, Map, Operation, Solve
 
 
 class Turns:
@@ -51,9 +51,8 @@ class Turns:
             solved = solved or isinstance(op, Solve)
             if solved and isinstance(op, Map) and self.orientation in op.values:
                 before = Function(self.orientation.function_space(), name="orientation before")
-                at = {"clock": op.clock, "at": op.at}
-                copy = Copy(source=self.orientation, target=before, **at)
-                found += [copy, op, TurnCheck(turns=self, before=before)]
+                values = {before: self.orientation, **op.values}
+                found += [replace(op, values=values), TurnCheck(turns=self, before=before)]
             else:
                 found.append(op)
         is_checked = any(isinstance(op, TurnCheck) for op in operations)

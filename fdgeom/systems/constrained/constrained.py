@@ -218,8 +218,13 @@ class ConstrainedSystem(MechanicalSystem):
             + derivative_along(rate, self.q, self.velocity())
             + derivative_along(rate, self.p, force)
         )
-        numerics = saddle(residual, unknown)
-        return numerics.solver(residual, unknown, essential=self.fixed, name="the multiplier")
+        return HeldSNES(
+            residual,
+            unknown,
+            saddle(residual, unknown),
+            essential=self.fixed,
+            name="the multiplier",
+        )
 
 
 def _pointwise_velocity(

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from firedrake import Form, Function, TestFunctions, split
 
 from fdgeom.errors import SolveFailed
-from fdgeom.execution import saddle
+from fdgeom.execution import HeldSNES, saddle
 from fdgeom.forms import copy_into, simplify
 from fdgeom.operations import Prescribed
 
@@ -26,8 +26,9 @@ class Projection:
         unknown, self._target = Function(space), target
         form = simplify(residual(*split(unknown), *TestFunctions(space)))
         held = tuple(Prescribed(e.dofs, target) for e in fixed)
-        numerics = saddle(form, unknown)
-        self._solver = numerics.solver(form, unknown, essential=held, name="the projection")
+        self._solver = HeldSNES(
+            form, unknown, saddle(form, unknown), essential=held, name="the projection"
+        )
 
     def apply(self) -> None:
         """Solve from the present value; ``ValueError`` if there is no consistent state."""

@@ -13,7 +13,7 @@ from ufl.core.expr import Expr
 
 from fdgeom.data import fields
 from fdgeom.errors import CannotCompile, NoCompiler, SolveFailed
-from fdgeom.execution import HeldSNES, Run, banded, defaults, perform, saddle_defaults
+from fdgeom.execution import HeldSNES, Numerics, Run, banded, defaults, perform, saddle_defaults
 from fdgeom.execution.options import Fallbacks
 from fdgeom.forms import is_affine, simplify
 from fdgeom.operations import ConvergenceTest, Map, Operation, Solve, parts
@@ -204,9 +204,8 @@ class _Equations:
         return HeldSNES(
             residual,
             function,
+            Numerics(options, self.ends if twice else ConvergenceTest()),
             essential=unknown.prescribed,
-            options=options,
-            converged=self.ends if twice else ConvergenceTest(),
             name=self._name,
         )
 

@@ -10,7 +10,7 @@ from ufl.classes import Expr, Form
 
 from fdgeom.compat import given_value
 from fdgeom.errors import SolveFailed
-from fdgeom.execution import HeldSNES, defaults, perform
+from fdgeom.execution import HeldSNES, Numerics, defaults, perform
 from fdgeom.forms import (
     checked_form,
     copy_into,
@@ -149,8 +149,8 @@ class Auxiliary:
         self._snes = HeldSNES(
             residual,
             unknown,
+            Numerics(defaults(residual, unknown, local=False)),
             essential=prescribed,
-            options=defaults(residual, unknown, local=False),
             name=" and ".join(self.names),
         )
 
