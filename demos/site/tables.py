@@ -26,7 +26,7 @@ from fdgeom.steppers.method import Method, Restart
 from fdgeom.systems.motion.motion import MotionTraits
 from fdgeom.systems.poisson.poisson import PoissonForms
 from fdgeom.systems.poisson.stage import Substeps
-from fdgeom.systems.system import Consistency, Description, Output, System
+from fdgeom.systems.system import Consistency, Model, Output, System
 
 HERE = Path(__file__).parent
 TOP = HERE.parents[1]
@@ -135,7 +135,7 @@ def hooks() -> str:
     bases = {
         "all steppers": (Method, Restart, steppers.Stepper),
         "all systems": (System,),
-        "``description`` of systems": (Description,),
+        "``model`` of systems": (Model,),
         "``output`` of systems": (Output,),
         "``consistency`` of systems": (Consistency,),
         "Poisson systems": (fg.PoissonSystem,),

@@ -36,7 +36,7 @@ class CompiledSweep:
         #: Σ over the steps of what each cell gives to the running functional.
         self._sums: Function | None = None
         if running is not None:
-            added = _running_operation(running, stepper.system.description.clocks)
+            added = _running_operation(running, stepper.system.model.clocks)
             (self._sums,) = added.writes
             operations.append(added)
             live.append(self._sums)

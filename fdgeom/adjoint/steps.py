@@ -47,7 +47,7 @@ class StepReplay(Replay):
     """Steps of one stepper as a function of their inputs; ``NotImplementedError`` if underivable."""
 
     def __init__(self, stepper) -> None:
-        why = stepper.underivable() or stepper.system.description.underivable()
+        why = stepper.underivable() or stepper.system.model.underivable()
         if why:
             raise NotImplementedError(
                 f"gradients through {type(stepper).__name__}.advance() of a "
@@ -65,10 +65,10 @@ class StepReplay(Replay):
         #: Operations after the last step.
         self._finish = [*stepper.finish(), *system.consistency.after_steps]
         written = keys(f for op in (*operations, *self._finish) for f in op.writes)
-        own = keys(moving) | written | keys(system.description.given_in_time())
+        own = keys(moving) | written | keys(system.model.given_in_time())
         super().__init__(
             [f for f in moving if not keys([f]) <= unknowns],
-            Coefficients([*operations, *self._finish], own, system.description.clocks),
+            Coefficients([*operations, *self._finish], own, system.model.clocks),
             guesses,
         )
         #: All functions that the steps change and read again.
@@ -95,7 +95,7 @@ class StepReplay(Replay):
         # Values alone decide which operations run first, with or without a tape: functions whose values
         # differ from the snapshot are set. Other touched ones count for derivatives.
         stepper, consistency = self._stepper, self._stepper.system.consistency
-        stepper.system.description.set_time(stepper.t)
+        stepper.system.model.set_time(stepper.t)
         snapshots, own = self.snapshots(), len(consistency.snapshots)
         touched = touched or [set()] * len(snapshots)
         changed = [snapshot.changed_keys() for snapshot in snapshots]
@@ -156,7 +156,7 @@ class StepReplay(Replay):
 
     def _set_clock(self, clock: Clock) -> None:
         self._stepper.clock = clock
-        self._stepper.system.description.set_time(clock.t)
+        self._stepper.system.model.set_time(clock.t)
 
     # --- steps -----------------------------------------------------------------------------------
     def run(self, steps: int, sweep: CompiledSweep | None = None) -> None:
@@ -173,7 +173,7 @@ class StepReplay(Replay):
     def _begin(self, clock: Clock) -> tuple[float, float]:
         """Set the clock for a step; returns its time and length."""
         self._stepper.clock = clock
-        self._stepper.system.description.set_time(clock.after(1).t)
+        self._stepper.system.model.set_time(clock.after(1).t)
         return clock.t, clock.dt
 
     def push(self, origin, steps, tangents, wanted):
@@ -237,7 +237,7 @@ class StepReplay(Replay):
             if d.tangents is not None:
                 step.places.get(d.tangents)
             # Operations have left their own times.
-            system.description.set_time(self._stepper.clock.after(1).t)
+            system.model.set_time(self._stepper.clock.after(1).t)
             here = Kept(end.targets)
             add = partial(objective.add, d.cotangents, last=last)
             self._reverse_list(end, d, after=add, seeds=d.keys() | seeded)
@@ -253,7 +253,7 @@ class StepReplay(Replay):
         for _ in range(steps):
             step.linearised.step(*self._begin(self._stepper.clock))
             self._stepper.clock = self._stepper.clock.after(1)
-        self._stepper.system.description.set_time(self._stepper.t)
+        self._stepper.system.model.set_time(self._stepper.t)
 
     def _backwards(self, steps: int, step: OperationList | None) -> Iterator[tuple[float, float]]:
         """Restore the state before each step, the last step first, and yield its time and length."""

@@ -27,7 +27,7 @@ from fdgeom.beams.rod_of_beam import BeamMotion, check_places, rod_of, set_shape
 from fdgeom.build_message import compiling
 from fdgeom.lie import halves, join, quaternion, se3
 from fdgeom.operations import Operation
-from fdgeom.systems.poisson.poisson import PoissonDescription, PoissonSystem
+from fdgeom.systems.poisson.poisson import PoissonModel, PoissonSystem
 from fdgeom.systems.system import named_energies
 from fdgeom.taping import not_taped, record
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _MADE_OF_THEM = ("motion", "rod", "turns")
 
 
-class BeamDescription(PoissonDescription):
+class BeamModel(PoissonModel):
     """The parameters of a beam, which determine its equations, and its time."""
 
     @property
@@ -53,7 +53,7 @@ class BeamDescription(PoissonDescription):
         return beam_parameters(self._system)
 
     def coefficients(self):
-        return self._system.motion.description.coefficients()
+        return self._system.motion.model.coefficients()
 
     def set_time(self, t: float) -> None:
         super().set_time(t)
@@ -221,7 +221,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         )
         return (
             f"Beam({cells} cell{'s' if cells > 1 else ''}, length {length:.3g}, "
-            f"{self.section.description}, {ends})"
+            f"{self.section.model}, {ends})"
         )
 
     # --- places, for joints ------------------------------------------------------------------------
@@ -399,7 +399,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         load = self.rod.load_potential((self.position, self.orientation)) if self.loads else None
         return named_energies(*self._energies_of(self.strain, self.momentum), load)
 
-    description = cached_property(BeamDescription)
+    model = cached_property(BeamModel)
 
     output = cached_property(BeamOutput)
 

@@ -19,7 +19,7 @@ from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.loads import AppliedLoad, PartOfRod, along_all
 from fdgeom.beams.rod.rod import Rod
-from fdgeom.beams.rod.rod_motion import RodConsistency, RodDescription, RodMotion
+from fdgeom.beams.rod.rod_motion import RodConsistency, RodModel, RodMotion
 from fdgeom.beams.rod.strains import STRAINS
 from fdgeom.beams.rod.variation import body_translation, check_poses, in_body
 from fdgeom.forms import copy_into
@@ -137,7 +137,7 @@ class BeamMotionConsistency(RodConsistency):
         return [to_body, *beam.consistency.of_configuration(motion.rod)]
 
 
-class BeamMotionDescription(RodDescription):
+class BeamMotionModel(RodModel):
     """The parameters of a beam, with the strain measure of its motion."""
 
     def parameters(self):
@@ -162,7 +162,7 @@ class BeamMotion(RodMotion):
 
     consistency = cached_property(BeamMotionConsistency)
 
-    description = cached_property(BeamMotionDescription)
+    model = cached_property(BeamMotionModel)
 
     def reactions_of(self, forces):
         """Moment about the node and force at each held end, in space, two arrays of 3."""

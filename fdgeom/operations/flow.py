@@ -135,7 +135,7 @@ def completed(flows: Sequence[Flow], system) -> list[Flow]:
             checked[name] = operations if turns is None else turns.checked(operations)
         key = name, flow.fraction, flow.begin
         if key not in made:
-            made[key] = tuple(_timed(op, flow, system.description.clocks) for op in checked[name])
+            made[key] = tuple(_timed(op, flow, system.model.clocks) for op in checked[name])
         found.append(replace(flow, operations=made[key]))
     return found
 

@@ -27,14 +27,14 @@ _short.maxlist, _short.maxstring = 4, 60
 
 def fingerprint(stepper) -> dict:
     """Method, system, equations and numbers: steppers with one fingerprint advance a state alike."""
-    system, description = stepper.system, stepper.system.description
-    forms, followers = description.equations(), system.consistency.followers().values()
-    moving = description.moving() | {id(p) for f in followers for p in (f, *f.subfunctions)}
+    system, model = stepper.system, stepper.system.model
+    forms, followers = model.equations(), system.consistency.followers().values()
+    moving = model.moving() | {id(p) for f in followers for p in (f, *f.subfunctions)}
     if system not in _signatures:
         _signatures[system] = {name: _signature(form) for name, form in forms.items()}
     return {
         "method": {"class": type(stepper).__name__, **_parameters(stepper, moving)},
-        "system": {"class": type(system).__name__, **_parameters(description, moving)},
+        "system": {"class": type(system).__name__, **_parameters(model, moving)},
         "equations": _signatures[system],
         "numbers": _numbers(forms, moving),
     }

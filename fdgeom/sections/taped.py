@@ -12,7 +12,7 @@ from ufl.algorithms import extract_coefficients
 
 from fdgeom.operations import ArrayOperation, Interpolate, Operation, owned_values, up_to_date
 from fdgeom.operations.dependent import Sources, private
-from fdgeom.systems.system import Consistency, Description
+from fdgeom.systems.system import Consistency, Model
 from fdgeom.taping import record
 
 from .drawn_section import DrawnSection
@@ -78,7 +78,7 @@ class TapedSection(ArrayOperation):
         """The two matrices."""
         return {f.name(): f for f in self.matrices}
 
-    description = cached_property(Description)
+    model = cached_property(Model)
     #: Nobody sets the matrices.
     consistency = cached_property(Consistency)
 

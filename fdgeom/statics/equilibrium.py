@@ -213,7 +213,7 @@ class StaticEquilibrium(OffTape, Compiled, NotCopied):
         before = self._problem.snapshot()
         turned = self._problem.turned()
         self._problem.load = load
-        self._motion.description.set_time(time)
+        self._motion.model.set_time(time)
         scaled = time != begin or (load != start and self._problem.is_loaded)
         try:
             self._iterations.solve(may_fail=bool(halvings) and scaled)

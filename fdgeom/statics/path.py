@@ -122,7 +122,7 @@ class EquilibriumPath:
         for function, source in zip(problem.functions, point.equilibrium, strict=True):
             function.assign(source)
         problem.load = point.load
-        problem.motion.description.set_time(point.time)
+        problem.motion.model.set_time(point.time)
         # The branch is sought across the path that has been followed.
         across = np.zeros_like(weights)
         problem.by_node(across)[:, :6] = point.modes[mode].dat.data_ro

@@ -134,7 +134,7 @@ class EquilibriumProblem:
 
     def snapshot(self) -> Snapshot:
         """The present configuration with its load and its time."""
-        made = Snapshot(self.functions, [self.factor, *self.motion.description.clocks])
+        made = Snapshot(self.functions, [self.factor, *self.motion.model.clocks])
         made.take()
         return made
 

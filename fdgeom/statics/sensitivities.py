@@ -20,7 +20,7 @@ from fdgeom.operations import ArrayOperation, Map, Operation, Prescribed, Solve
 from fdgeom.statics.pencil import data_of
 from fdgeom.statics.problem import EquilibriumProblem, LoadProgram
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
-from fdgeom.systems.system import Consistency, Description
+from fdgeom.systems.system import Consistency, Model
 from fdgeom.taping import record
 
 # Of the larger of two eigenvalues: nearer ones are one that is multiple.
@@ -80,7 +80,7 @@ class EquilibriumReplay(Replay):
         self._there = tuple(Function(f.function_space()) for f in motion.configuration)
         self._residual = simplify(self._form())
         own = [*motion.configuration, *self._there, *self._multipliers, unknown.function]
-        symbols = [*motion.description.clocks, problem.factor]
+        symbols = [*motion.model.clocks, problem.factor]
         super().__init__(
             poses,
             Coefficients([], keys([*poses, *own]), symbols, [self._residual]),
@@ -153,7 +153,7 @@ class EquilibriumReplay(Replay):
             self.run(program)
         origin.found.restore()
         self._problem.load = program.load
-        self._motion.description.set_time(program.time)
+        self._motion.model.set_time(program.time)
         for copy, f in zip(self._there, self._motion.configuration, strict=True):
             copy.assign(f)
 
@@ -196,7 +196,7 @@ class Eigenvalue(ArrayOperation):
         total = motion.rate(balance, phi) - self._found * inertia
         # All that makes the equilibrium, so that it is one when the eigenvalue is found again.
         forms = [inertia, rod.internal_work(g, phi), rod.external_work(g, phi)]
-        read = Coefficients([], keys([phi]), motion.description.clocks, forms)
+        read = Coefficients([], keys([phi]), motion.model.clocks, forms)
         super().__init__([*read.functions, *read.fields], [self._value])
         slopes = [slope_by(total, f) for f in self.reads]
         self._slopes = [None if slope is None else VectorAssembly(slope) for slope in slopes]
@@ -246,8 +246,8 @@ class Eigenvalue(ArrayOperation):
 
     # --- as the system of its block --------------------------------------------------------------
     @property
-    def description(self) -> Description:
-        return self._motion.description
+    def model(self) -> Model:
+        return self._motion.model
 
     def functions(self) -> dict[str, Function]:
         """The eigenvalue."""

@@ -139,7 +139,7 @@ class Stepper(OffTape, Method, Restart, Compiled, NotCopied):
                 self._user, self._prefix, compiled, comm, what="this stepper",
                 solve=f"a step of {name}", instead="the steps go through PETSc SNES",
             )  # fmt: skip
-            self.system.description.set_time(self.t)
+            self.system.model.set_time(self.t)
             #: The calls that perform operations.
             self.runs: dict[Operation, Run] = {}
             self._setup()
@@ -179,7 +179,7 @@ class Stepper(OffTape, Method, Restart, Compiled, NotCopied):
     @t.setter
     def t(self, value: float) -> None:
         self.clock = self.clock.set_to(present_number("t", value))
-        self.system.description.set_time(self.t)
+        self.system.model.set_time(self.t)
 
     @property
     def dt(self) -> float:
@@ -207,7 +207,7 @@ class Stepper(OffTape, Method, Restart, Compiled, NotCopied):
         :func:`fdgeom.resume` does so.
         """
         self.clock = clock
-        self.system.description.set_time(self.t)
+        self.system.model.set_time(self.t)
         self.system.consistency.settle()
         self.restored()
 
@@ -257,7 +257,7 @@ class Stepper(OffTape, Method, Restart, Compiled, NotCopied):
                         signals.check()
             finally:
                 with shielded():
-                    self.system.description.set_time(self.t)
+                    self.system.model.set_time(self.t)
                     if operations := self.finish():
                         self._perform(operations)
                     self.finished()
@@ -373,11 +373,11 @@ class Stepper(OffTape, Method, Restart, Compiled, NotCopied):
 
     def _step(self, t: float, dt: float) -> None:
         """Move the system from ``t`` by ``dt`` through PETSc."""
-        self.system.description.set_time(t + dt)
+        self.system.model.set_time(t + dt)
         try:
             self._executor.step(t, dt)
         finally:
-            self.system.description.set_time(t + dt)
+            self.system.model.set_time(t + dt)
 
     def solve_options(self, name: str = "", names: Sequence[str] = ()) -> SolveOptions:
         """The user's options for a solve, by its name among the names of all solves of the method.

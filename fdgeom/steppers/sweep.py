@@ -103,7 +103,7 @@ def substep(
     dt = Constant(0.0, name="dt")
     stage = system.substeps.stage(active, rule.pointwise, reach=rule.reach)
     # Symmetric, so that methods of second order stay so where coefficients change in time.
-    timed = {"dt": dt, "clock": system.description.clocks or None, "at": 0.5}
+    timed = {"dt": dt, "clock": system.model.clocks or None, "at": 0.5}
     solve = Solve(
         work=rule.residual(system, stage, dt),
         unknown=stage.unknown,

@@ -42,7 +42,7 @@ def named_energies(
     return {**parts, "energy": sum(parts.values(), Form([]))}
 
 
-class Description:
+class Model:
     """The equations of a system and the data that they read, for steppers, checkpoints and gradients."""
 
     #: Symbols for (parts of) the state in its forms, beside the state's own Functions.
@@ -201,7 +201,7 @@ class Consistency:
 
 #: Hooks of systems of earlier versions, and the objects that have them now.
 _MOVED = {
-    "description": (
+    "model": (
         "all_forms", "clocks", "coefficients", "equations", "given_in_time", "parameters",
         "set_time", "symbols", "underivable",
     ),
@@ -245,7 +245,7 @@ class System(NotCopied, ABC):
 
     Notes
     -----
-    For authors: ``casimirs``, ``check_start``, ``consistency``, ``constraint``, ``description``,
+    For authors: ``casimirs``, ``check_start``, ``consistency``, ``constraint``, ``model``,
     ``functions``, ``momenta``, ``output``, ``turns``.
     """
 
@@ -283,7 +283,7 @@ class System(NotCopied, ABC):
     def functions(self) -> dict[str, Function]:
         """All Functions that a step changes, by name; a checkpoint stores them."""
 
-    description: cached_property[Description] = cached_property(Description)
+    model: cached_property[Model] = cached_property(Model)
 
     # --- numbers -----------------------------------------------------------------------------------
     # `energy` is the total that a motion without external work conserves, kinetic_energy +

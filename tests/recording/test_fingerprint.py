@@ -132,10 +132,10 @@ def joined(stiffness=1.0, mass=0.5):
 
 def test_another_joint():
     """What an assembly is made of, in words."""
-    made = joined().description.parameters()
+    made = joined().model.parameters()
     others = (
-        joined(stiffness=2.0).description.parameters(),
-        joined(mass=0.7).description.parameters(),
+        joined(stiffness=2.0).model.parameters(),
+        joined(mass=0.7).model.parameters(),
     )
     known = encoded(made)
     changed = [{k for k in known if encoded(other)[k] != known[k]} for other in others]

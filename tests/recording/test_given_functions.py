@@ -277,14 +277,14 @@ def test_time_and_state_are_no_part_of_it():
         reference_strain=moved(lambda t: 0.1 * t),
     )
     before = fingerprint_of(made)
-    made.description.set_time(0.7)
+    made.model.set_time(0.7)
     made.consistency.prepare()
     for f in made.functions().values():
         f.dat.data[:] += 0.3
     assert fingerprint_of(made) == before
     assembly = fg.Assembly([beam(loads=fg.Load(force=up(sin), at="right"))], loads=Drag(0.1))
     before = fingerprint_of(assembly)
-    assembly.description.set_time(0.7)
+    assembly.model.set_time(0.7)
     for f in (*assembly.functions().values(), *assembly.consistency.followers().values()):
         f.dat.data[:] += 0.3
     assert fingerprint_of(assembly) == before

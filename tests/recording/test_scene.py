@@ -323,7 +323,7 @@ def test_marks_and_forces(tmp_path):
     assembly = pendulum()
     shapes = fg.Snapshots()
     shapes.take(assembly, 0.0)
-    assembly.description.set_time(1.5)
+    assembly.model.set_time(1.5)
     shapes.take(assembly, 1.5)
     shapes.save(tmp_path / "shapes.npz")
     for found in (shapes, fg.Snapshots.load(tmp_path / "shapes.npz")):

@@ -25,9 +25,7 @@ MATERIAL = {"density": DENSITY, "youngs_modulus": 2e7, "poisson_ratio": 0.3}
 
 
 def names(system):
-    found = [
-        c.name if isinstance(c, Constant) else c.name() for c in system.description.coefficients()
-    ]
+    found = [c.name if isinstance(c, Constant) else c.name() for c in system.model.coefficients()]
     assert len(set(found)) == len(found)
     return set(found)
 
@@ -47,7 +45,7 @@ def test_coefficients_of_a_poisson_system():
         pairing=lambda a, b: dot(a, b) * dx,
     )
     assert names(system) == {"k", "field", "real", "rate"}
-    assert any(c is real for c in system.description.coefficients())
+    assert any(c is real for c in system.model.coefficients())
 
 
 def test_coefficients_of_constraints_and_boundary_values():
@@ -178,7 +176,7 @@ def test_coefficients_of_a_beam(beams):
     beside the field of the strain at rest, which may be set by hand, and gravity's own Constant.
     """
     beam, given = beams
-    own = [c for c in beam.description.coefficients() if c is beam.loads[0].acceleration]
+    own = [c for c in beam.model.coefficients() if c is beam.loads[0].acceleration]
     assert len(own) == 1
     found = names(beam) - {own[0].name}
     assert found == given | {"reference_strain"}
@@ -243,9 +241,9 @@ class Nothing(System):
 
 def test_defaults_are_those_of_a_system_that_has_nothing():
     system = Nothing()
-    assert system.description.coefficients() == ()
+    assert system.model.coefficients() == ()
     assert system.energies() == system.momenta() == system.casimirs() == {}
-    assert system.description.parameters() == system.description.equations() == {}
+    assert system.model.parameters() == system.model.equations() == {}
     assert system.constraint is None
     assert system.constraint_defect() == system.velocity_defect() == 0.0
     assert system.output.fields() == system.functions()
@@ -276,7 +274,7 @@ def test_a_system_without_its_own_members_cannot_be_made():
         ("output_fields", "output"),
         ("publish", "consistency"),
         ("forcing", "substeps"),
-        ("all_forms", "description"),
+        ("all_forms", "model"),
         ("can", "traits"),
     ],
 )

@@ -18,7 +18,7 @@ from fdgeom.beams.network.network_consistency import NetworkConsistency, configu
 from fdgeom.beams.network.network_rod import NetworkRod
 from fdgeom.beams.rod.loads import AppliedLoad, BodyLoad, Gravity, Load, check_loads
 from fdgeom.beams.rod.output import RodOutput
-from fdgeom.beams.rod.rod_motion import RodDescription, RodMotion
+from fdgeom.beams.rod.rod_motion import RodModel, RodMotion
 from fdgeom.build_message import compiling
 from fdgeom.clock import Time
 from fdgeom.execution import perform
@@ -45,7 +45,7 @@ class AssemblyOutput(RodOutput):
         return inside if isinstance(inside, np.ndarray) else None
 
 
-class AssemblyDescription(RodDescription):
+class AssemblyModel(RodModel):
     """The parameters of beams, joints, bodies and common loads, and the times of all beams."""
 
     @property
@@ -241,7 +241,7 @@ class Assembly(OffTape, RodMotion):
     consistency = cached_property(NetworkConsistency)
 
     # --- what the recording reads ----------------------------------------------------------------
-    description = cached_property(AssemblyDescription)
+    model = cached_property(AssemblyModel)
 
     output = cached_property(AssemblyOutput)
 

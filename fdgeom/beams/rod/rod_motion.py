@@ -22,8 +22,8 @@ from fdgeom.lie.groups import R3xSO3
 from fdgeom.operations import Operation
 from fdgeom.systems.motion.accelerations import Accelerations
 from fdgeom.systems.motion.condition import Condition
-from fdgeom.systems.motion.motion import Motion, MotionDescription, MotionTraits
-from fdgeom.systems.system import Consistency, Description, named_energies
+from fdgeom.systems.motion.motion import Motion, MotionModel, MotionTraits
+from fdgeom.systems.system import Consistency, Model, named_energies
 from fdgeom.taping import not_taped
 
 #: Fields that a beam and its motion both have; the translation of a beam's velocity is in the body frame.
@@ -62,7 +62,7 @@ class RodConsistency(Consistency):
         return np.zeros(self._motion.space.dof_dset.size, dtype=int)
 
 
-class RodDescription(MotionDescription):
+class RodModel(MotionModel):
     """The parameters of rods, which determine their equations; their forms are for coefficients."""
 
     def equations(self):
@@ -233,7 +233,7 @@ class RodMotion(RodSystem, Motion):
     output = cached_property(RodOutput)
 
     # --- what the steppers ask -------------------------------------------------------------------
-    description: cached_property[Description] = cached_property(RodDescription)
+    model: cached_property[Model] = cached_property(RodModel)
 
     traits = cached_property(RodTraits)
 

@@ -98,7 +98,7 @@ class FourthOrderAlpha(TwoAccelerations):
                 )
         if not is_zero(rate) and not is_affine(form, clock):
             raise ValueError(f"system: its load is not linear in time; {_INSTEAD}")
-        if system.description.given_in_time():
+        if system.model.given_in_time():
             raise ValueError(f"system: its boundary values move; {_INSTEAD}")
 
     def _residual(self, h, unknowns, tests):

@@ -125,7 +125,7 @@ class GeneralizedAlpha(MotionStepper):
         self._unknown = unknown = NodalUnknown(motion, tests=Function)
         self._v_c, self._a_c = (Function(motion.space, name=name) for name in ("v_c", "a_c"))
         self._h = Constant(0.0, name="dt")
-        self._timed = {"dt": self._h, "clock": motion.description.clocks}
+        self._timed = {"dt": self._h, "clock": motion.model.clocks}
         function = unknown.function
         space = function.function_space()
         first, other = Function(space, name="first guess"), Function(space, name="other guess")

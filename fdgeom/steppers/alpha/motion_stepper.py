@@ -58,10 +58,10 @@ class MotionStepper(Stepper):
 
     def _given(self) -> list:
         """The coefficients that a user may change, and that are not made from others."""
-        in_time = {key(f) for f in self.system.description.given_in_time()}
+        in_time = {key(f) for f in self.system.model.given_in_time()}
         return [
             c
-            for c in self.system.description.coefficients()
+            for c in self.system.model.coefficients()
             if dependent_of(c) is None and not (isinstance(c, Function) and key(c) in in_time)
         ]
 
@@ -77,7 +77,7 @@ class MotionStepper(Stepper):
         modified = modified or frozenset()
         if self._time.value != self.t:
             # An equilibrium or another stepper has left it.
-            self.system.description.set_time(self.t)
+            self.system.model.set_time(self.t)
         if modified.intersection(self._carried.keys()) or not self._carried.holds():
             return self.after_accelerations()
         own = modified.intersection(self._known.keys())

@@ -47,7 +47,7 @@ class TwoAccelerations(MotionStepper):
         held = self.system.held
         dofs = [] if held is None else held.dofs * 2
         given = Function(whole, name="given accelerations").subfunctions
-        timed = {"dt": h, "clock": self.system.description.clocks}
+        timed = {"dt": h, "clock": self.system.model.clocks}
         solve = Solve(
             work=residual,
             unknown=unknown,
@@ -70,8 +70,8 @@ class TwoAccelerations(MotionStepper):
                 for state, pair in zip(self._states(), guesses, strict=True)
             ],
         )
-        if self.system.description.given_in_time():
-            clock, given_values = self.system.description.clocks, []
+        if self.system.model.given_in_time():
+            clock, given_values = self.system.model.clocks, []
             # Of the middle and of the end of the step.
             for at, targets in ((0.5, given[:n]), (1.0, given[n:])):
                 given_values.append(Performed(do=held.update, operations=[], clock=clock, at=at))
@@ -81,7 +81,7 @@ class TwoAccelerations(MotionStepper):
         return [Flow(operations)]
 
     def underivable(self):
-        if self.system.description.given_in_time():
+        if self.system.model.given_in_time():
             return "boundary values move: take GeneralizedAlpha"
         return None
 

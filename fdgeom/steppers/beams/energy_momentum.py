@@ -114,21 +114,19 @@ class EnergyMomentum(Stepper):
             unknown.vector,
             dt,
             system.rod.inertia.separate,
-            (system.held.moved, system.held.v) if system.description.given_in_time() else None,
+            (system.held.moved, system.held.v) if system.model.given_in_time() else None,
         )
         # The time of the forms is that of the middle.
-        timed = {"dt": dt, "clock": system.description.clocks, "at": 0.5}
+        timed = {"dt": dt, "clock": system.model.clocks, "at": 0.5}
         before = [
             Map(values=group, **timed) for group in unknown.assignments(first, [guess], impulse)
         ]
         if unknown.multiplier is not None:
             before.append(Map(values={other: unknown.without_increment(first)}, **timed))
         given: list[Operation] = []
-        if system.description.given_in_time():
+        if system.model.given_in_time():
             # The motion at the end of the step.
-            given = [
-                PrescribeMotion(unknown=unknown, held=system.held, clock=system.description.clocks)
-            ]
+            given = [PrescribeMotion(unknown=unknown, held=system.held, clock=system.model.clocks)]
         solve = Solve(
             work=self._residual(step),
             test=unknown.whole_test,
@@ -159,7 +157,7 @@ class EnergyMomentum(Stepper):
         system, unknown, dt = self.system, self._unknown, self._dt_of_step
         position, orientation = step.configuration
         v = step.velocity
-        if system.description.given_in_time():
+        if system.model.given_in_time():
             where, what = system.held.moved, system.held.v
             v = ufl.as_vector([v[k] + where[k] * (what[k] - v[k]) for k in range(6)])
         new = {

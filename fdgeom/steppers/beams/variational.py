@@ -148,7 +148,7 @@ class VariationalIntegrator(Stepper):
             guess=guess,
             prescribed=prescribed,
             dt=dt,
-            clock=self.system.description.clocks,
+            clock=self.system.model.clocks,
             at=at,
             options=self.solve_options(name, SOLVES),
             numerics=numerics,
@@ -296,7 +296,7 @@ def _check_forces(system: RodMotion) -> None:
                 f"system: VariationalIntegrator does not treat the damper of {joint!r}; take "
                 "GeneralizedAlpha"
             )
-    if system.description.given_in_time():
+    if system.model.given_in_time():
         raise ValueError(
             "system: VariationalIntegrator holds nodes but does not move them; for a GivenPose take "
             "GeneralizedAlpha or EnergyMomentum"

@@ -32,7 +32,7 @@ from fdgeom.forms import (
 from fdgeom.identities import Identity, difference
 from fdgeom.operations import Interpolation
 from fdgeom.systems.constrained.constraint import Constraint
-from fdgeom.systems.constrained.mechanical import MechanicalDescription, MechanicalSystem
+from fdgeom.systems.constrained.mechanical import MechanicalModel, MechanicalSystem
 from fdgeom.systems.system import named_energies
 from fdgeom.taping import not_taped
 from fdgeom.validation import conjugates
@@ -51,7 +51,7 @@ _NOT_POINTWISE = (
 _TINY = 1e-300
 
 
-class ConstrainedDescription(MechanicalDescription):
+class ConstrainedModel(MechanicalModel):
     """The pairing beside the energies and the constraint."""
 
     def equations(self):
@@ -152,7 +152,7 @@ class ConstrainedSystem(MechanicalSystem):
         return derivative(self._potential, self.q, w)
 
     # --- what the recording reads ----------------------------------------------------------------
-    description = cached_property(ConstrainedDescription)
+    model = cached_property(ConstrainedModel)
 
     def functions(self) -> dict[str, Function]:
         return {"q": self.q, "p": self.p, "multiplier": self.multiplier}

@@ -15,10 +15,10 @@ from fdgeom.operations import Prescribed, dofs_of
 from fdgeom.operations.dependent import Sources
 from fdgeom.systems.boundary_conditions import conditions, described
 from fdgeom.systems.constrained.projection import Projection
-from fdgeom.systems.system import Description, System
+from fdgeom.systems.system import Model, System
 
 
-class MechanicalDescription(Description):
+class MechanicalModel(Model):
     """The energies, the constraint and its rate, and the boundary conditions."""
 
     def parameters(self):
@@ -105,7 +105,7 @@ class MechanicalSystem(System):
     def velocity(self) -> Expr:
         """q̇ at the present state."""
 
-    description = cached_property(MechanicalDescription)
+    model = cached_property(MechanicalModel)
 
 
 def _is_zero(value, bc) -> bool:

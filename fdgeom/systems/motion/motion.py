@@ -13,7 +13,7 @@ from fdgeom.clock import Time
 from fdgeom.execution import Numerics, PointwiseUpdate, defaults, is_local, saddle_defaults
 from fdgeom.forms import simplify
 from fdgeom.operations import ConvergenceTest, parts
-from fdgeom.systems.system import Description, Output, System
+from fdgeom.systems.system import Model, Output, System
 from fdgeom.validation import firedrake_function
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class MotionOutput(Output):
         return found | {"velocity": motion.v, "acceleration": motion.acceleration}
 
 
-class MotionDescription(Description):
+class MotionModel(Model):
     """The balance, the constraint and its rate, and the values that are given in time."""
 
     @property
@@ -229,7 +229,7 @@ class Motion(System):
     output: cached_property[Output] = cached_property(MotionOutput)
 
     # --- what the steppers ask -------------------------------------------------------------------
-    description: cached_property[Description] = cached_property(MotionDescription)
+    model: cached_property[Model] = cached_property(MotionModel)
 
     traits: cached_property[MotionTraits] = cached_property(MotionTraits)
 

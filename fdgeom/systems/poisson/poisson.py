@@ -29,7 +29,7 @@ from fdgeom.systems.poisson.checks import (
     warn_of_casimirs,
 )
 from fdgeom.systems.poisson.stage import Substeps
-from fdgeom.systems.system import Consistency, Description, System
+from fdgeom.systems.system import Consistency, Model, System
 from fdgeom.validation import firedrake_function, instance
 
 _EXAMPLES = {"bracket": "(a[0]*b[1] - a[1]*b[0])", "pairing": "inner(a, b)"}
@@ -139,7 +139,7 @@ class PoissonForms:
         return pointwise_gradient(self._system)
 
 
-class PoissonDescription(Description):
+class PoissonModel(Model):
     """Energy, bracket and pairing, and the equations of auxiliary functions."""
 
     def __init__(self, system: "PoissonSystem") -> None:
@@ -386,7 +386,7 @@ class PoissonSystem(System):
             self._structure_is_known = True
         self.consistency.prepare()
 
-    description: cached_property[Description] = cached_property(PoissonDescription)
+    model: cached_property[Model] = cached_property(PoissonModel)
 
     consistency: cached_property[Consistency] = cached_property(PoissonConsistency)
 
