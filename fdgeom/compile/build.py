@@ -102,8 +102,8 @@ Neighbour = declared("Neighbour", "exchange.hpp")
 Exchange = declared("Exchange", "exchange.hpp")
 Front = declared("Front", "fronts.hpp")
 Fronts = declared("Fronts", "fronts.hpp")
-Segment = declared("Segment", "tree.hpp")
-Tree = declared("Tree", "tree.hpp")
+Segment = declared("Segment", "chain_lu.hpp")
+Tree = declared("Tree", "chain_lu.hpp")
 
 
 def array_of(kind: type, items: Sequence):

@@ -22,7 +22,7 @@ _DENSE = 1000
 
 @dataclass
 class Segments:
-    """Segments of chains, as arrays; the members are those of `Segment` in tree.hpp."""
+    """Segments of chains, as arrays; the members are those of `Segment` in chain_lu.hpp."""
 
     first: np.ndarray
     last: np.ndarray

@@ -50,7 +50,7 @@ _HEADERS = ("lanes.hpp", "sine.hpp", "fields.hpp", "exchange.hpp", "local.hpp", 
 #: More of them, where a solve couples neighbours.
 _CHAIN_HEADERS = (
     "convergence.hpp", "blocks.hpp", "fronts.hpp", "chain_unknowns.hpp", "small_chain.hpp",
-    "tree.hpp", "newton.hpp",
+    "chain_lu.hpp", "newton.hpp",
 )  # fmt: skip
 _MAP_HEADERS = ("map.hpp",)
 #: What writes the code of each kind of programs.

@@ -8,7 +8,7 @@
 #include "fronts.hpp"
 #include "chain_unknowns.hpp"
 #include "small_chain.hpp"
-#include "tree.hpp"
+#include "chain_lu.hpp"
 #include "newton.hpp"
 
 template <int N>

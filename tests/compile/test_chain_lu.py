@@ -21,7 +21,7 @@ WIDTH, EPSILON = 8, np.finfo(float).eps
 
 
 Run, Limits = declared("Run", "fields.hpp"), declared("Test", "convergence.hpp")
-Segment, Tree = declared("Segment", "tree.hpp"), declared("Tree", "tree.hpp")
+Segment, Tree = declared("Segment", "chain_lu.hpp"), declared("Tree", "chain_lu.hpp")
 
 
 def aligned(shape):

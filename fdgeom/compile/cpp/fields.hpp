@@ -36,7 +36,7 @@ typedef double *const *Outs;
 struct Place { double *p; long stride; };  // the field of a step: p + step * stride
 struct Keep { int out; double *p; long stride, size; };  // a copy past the caches of what a call writes
 struct Test;      // convergence.hpp
-struct Tree;      // tree.hpp
+struct Tree;      // chain_lu.hpp
 struct Exchange;  // exchange.hpp
 struct Tolerances { double rtol, atol, stol; long max_it, more; };
 struct Report {

@@ -1,5 +1,5 @@
 // Newton's method along chains, and the attempts of a solve. Included after
-// small_chain.hpp and tree.hpp.
+// small_chain.hpp and chain_lu.hpp.
 
 namespace {
 
