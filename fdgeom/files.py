@@ -78,6 +78,16 @@ def _bytes(number: int) -> str:
 
 
 @contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Make the folder of a file that one rank writes; turn an error of the system into ValueError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        raise ValueError(f"path = '{path}' cannot be written: {error.strerror}") from error
+
+
+@contextmanager
 def replacing(path: Path, comm) -> Iterator[Path]:
     """Yield the name of a new file, which takes the place of `path` if the block ends well."""
     temporary = path.with_name(f"{path.name}.{comm.bcast(secrets.token_hex(8))}.part")

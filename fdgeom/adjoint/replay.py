@@ -228,9 +228,9 @@ class ChangeReplay(Replay):
         self, name: str, do: Callable[[], None], operations: Sequence[Operation], system
     ) -> None:
         views = list(system.functions().values())
-        coefficients = Coefficients(operations, keys(views), system.model.clocks)
+        clocks = system.model.clocks
         written = [f for op in operations for f in op.writes]
-        super().__init__(views, coefficients, changed=written)
+        super().__init__(views, Coefficients(operations, keys(views), clocks), clocks, written)
         self.name, self._do, self._operations, self._system = name, do, tuple(operations), system
 
     def snapshots(self) -> tuple:

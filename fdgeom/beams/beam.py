@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import ufl
-from firedrake import Constant, Function, dot, inner, split
+from firedrake import Constant, Function, TestFunction, dot, inner, split
 from ufl.classes import Expr, Form
 from ufl.corealg.traversal import unique_pre_traversal
 
@@ -52,8 +52,14 @@ class BeamModel(PoissonModel):
     def parameters(self):
         return beam_parameters(self._system)
 
-    def coefficients(self):
-        return self._system.motion.model.coefficients()
+    def all_forms(self):
+        beam = self._system
+        found: list[Form | Expr] = [*beam.forms.stated().values(), *self.given_motions()]
+        if beam.degree == 1:  # else nothing moves it that has loads or damping
+            pose, v = (beam.position, beam.orientation), beam.velocity
+            test = TestFunction(v.function_space())
+            found += [beam.rod.internal_work(pose, test, v), beam.rod.external_work(pose, test, v)]
+        return tuple(found)
 
     def set_time(self, t: float) -> None:
         super().set_time(t)

@@ -8,9 +8,9 @@ from typing import Any
 import finat.ufl
 import numpy as np
 import ufl
-from firedrake import COMM_SELF, Function, FunctionSpace, SpatialCoordinate
+from firedrake import Function, FunctionSpace, SpatialCoordinate
 
-from fdgeom.files import as_path, writable
+from fdgeom.files import as_path, writing
 from fdgeom.messages import Described, brief
 from fdgeom.sections.matrices import check_axis
 from fdgeom.sections.outline import of_section as outline_of
@@ -225,8 +225,8 @@ class Snapshots(Described):
             arrays["obstacle triangles"] = self.obstacle_triangles
         else:
             del arrays["obstacles"]
-        size = sum(array.nbytes for array in arrays.values())
-        np.savez_compressed(writable("path", path, COMM_SELF, size=size), **arrays)
+        with writing(path):
+            np.savez_compressed(path, **arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "Snapshots":

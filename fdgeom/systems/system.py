@@ -42,6 +42,33 @@ def named_energies(
     return {**parts, "energy": sum(parts.values(), Form([]))}
 
 
+#: Hooks of systems of earlier versions, and the objects that have them now.
+_MOVED = {
+    "model": (
+        "all_forms", "clocks", "coefficients", "equations", "given_in_time", "parameters",
+        "set_time", "symbols", "underivable",
+    ),
+    "output": (
+        "output_fields", "output_coordinates", "output_orientation", "output_cells", "drawn_beams",
+        "refresh_output", "strain_energy_density",
+    ),
+    "consistency": (
+        "synchronise", "synchronised", "publish", "remembered", "followers", "agree", "settle",
+    ),
+    "substeps": (
+        "stage", "start_values", "companions", "frozen_gradient", "forcing", "with_energy",
+    ),
+    "traits": ("can", "is_chain", "solver_defaults"),
+}  # fmt: skip
+
+
+def _refuse_moved(names: Set[str], of: str) -> None:
+    """Raise ``TypeError`` if hooks that have moved are among the names of a system."""
+    for owner, hooks in _MOVED.items():
+        for name in sorted(names & set(hooks)):
+            raise TypeError(f"{of}.{name} is never read: define it in the class of {of}.{owner}")
+
+
 class Model:
     """The equations of a system and the data that they read, for steppers, checkpoints and gradients."""
 
@@ -49,6 +76,8 @@ class Model:
     symbols: tuple[Function, ...] = ()
 
     def __init__(self, system: Any) -> None:
+        # Some hooks were attributes of instances. A system may have parameters of its own.
+        _refuse_moved(vars(system).keys() - {"parameters"}, type(system).__name__)
         self._system = system
 
     def equations(self) -> dict[str, Form | Expr]:
@@ -199,26 +228,6 @@ class Consistency:
         perform(operations, self._runs)
 
 
-#: Hooks of systems of earlier versions, and the objects that have them now.
-_MOVED = {
-    "model": (
-        "all_forms", "clocks", "coefficients", "equations", "given_in_time", "parameters",
-        "set_time", "symbols", "underivable",
-    ),
-    "output": (
-        "output_fields", "output_coordinates", "output_orientation", "output_cells", "drawn_beams",
-        "refresh_output", "strain_energy_density",
-    ),
-    "consistency": (
-        "synchronise", "synchronised", "publish", "remembered", "followers", "agree", "settle",
-    ),
-    "substeps": (
-        "stage", "start_values", "companions", "frozen_gradient", "forcing", "with_energy",
-    ),
-    "traits": ("can", "is_chain", "solver_defaults"),
-}  # fmt: skip
-
-
 class System(NotCopied, ABC):
     """Base class of all systems: Functions that a step changes, and the forms of their motion.
 
@@ -254,12 +263,7 @@ class System(NotCopied, ABC):
 
     def __init_subclass__(cls, **options) -> None:
         super().__init_subclass__(**options)
-        for owner, names in _MOVED.items():
-            for name in filter(vars(cls).__contains__, names):
-                raise TypeError(
-                    f"{cls.__name__}.{name} is never read: define it in the class of {cls.__name__}."
-                    f"{owner}"
-                )
+        _refuse_moved(vars(cls).keys(), cls.__name__)
 
     def __init__(self, mesh, coordinates: Function | None = None) -> None:
         if coordinates is not None:

@@ -323,6 +323,40 @@ def test_given_poses_made_of_functions_are_refused():
         statics.solve()
 
 
+@pytest.mark.parametrize(("time", "later"), [(0.7, None), (0.7, 1.5), (0.0, 1.5)])
+def test_eigenvalue_at_a_time(time, later):
+    """Where a load depends on time, the block remembers the time of its equilibrium."""
+    mesh = IntervalMesh(4, 1.0)
+    modulus = Function(FunctionSpace(mesh, "R", 0)).assign(100.0)
+    section = fg.Section.rectangle(0.5, 0.6, density=1.0, youngs_modulus=modulus, poisson_ratio=0.3)
+    load = fg.Load(force=lambda t: (0.5, 0.2, 0.8 * (1 + t)), at="right")
+    beam = fg.Beam(mesh, section, left="clamped", loads=[load])
+    statics = fg.StaticEquilibrium(beam)
+
+    def at(value):
+        modulus.assign(value)
+        statics.solve(1.0, time=time)
+        return fg.VibrationModes(beam, 3).eigenvalue(1)
+
+    h = 0.5
+    slope = (8 * (at(100 + h) - at(100 - h)) - (at(100 + 2 * h) - at(100 - 2 * h))) / (12 * h)
+    elsewhere = at(102.0)
+    given = Function(modulus.function_space()).assign(100.0)
+    continue_annotation()
+    modulus.assign(given)
+    statics.solve(1.0, time=time)
+    value = fg.VibrationModes(beam, 3).eigenvalue(1)
+    pause_annotation()
+    if later is not None:
+        statics.solve(1.0, time=later)
+    left = float(beam.time)
+    reduced = ReducedFunctional(value, Control(given))
+    # Five-point differences of equilibria, which are solved to 1e-10.
+    assert reduced.derivative().dat.data_ro[0] == pytest.approx(slope, rel=1e-7)
+    assert reduced(Function(given).assign(102.0)) == pytest.approx(elsewhere, rel=1e-9)
+    assert float(beam.time) == left
+
+
 def test_eigenvalue():
     """Of a loaded beam, through its equilibrium; the last one known is refused."""
     beam, _, (modulus, tip, _) = cantilever()

@@ -235,5 +235,5 @@ def test_shapes_that_cannot_be_written(tmp_path):
         save(tmp_path / "new" / f"shapes.{ending}")
         assert (tmp_path / "new" / f"shapes.{ending}").stat().st_size > 0
         (tmp_path / f"folder.{ending}").mkdir()
-        refused(save, tmp_path / f"folder.{ending}", "cannot be written: it is a folder")
+        refused(save, tmp_path / f"folder.{ending}", "cannot be written: Is a directory")
         refused(save, tmp_path / "file" / f"shapes.{ending}", "cannot be written")

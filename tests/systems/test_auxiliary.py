@@ -62,6 +62,13 @@ def channel(cells=8):
     return system, psi
 
 
+def test_a_question_for_coefficients_solves_nothing():
+    system, psi = channel(2)
+    psi.assign(0.0)
+    (wind,) = system.model.coefficients()
+    assert float(wind) == WIND and not psi.dat.data_ro.any()
+
+
 def error(system, t):
     x, y = SpatialCoordinate(system.mesh)
     gap = vorticity(x, y, t) - system.state

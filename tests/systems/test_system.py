@@ -282,3 +282,28 @@ def test_a_hook_that_moved_is_refused(hook, owner):
     """Nobody would read it, so that the system would move without it."""
     with pytest.raises(TypeError, match=rf"Own\.{hook} is never read: define it in .*Own\.{owner}"):
         type("Own", (fg.PoissonSystem,), {hook: lambda self: []})
+
+
+def test_a_hook_that_moved_is_refused_on_an_instance():
+    """Capabilities were attributes, which a constructor could set."""
+
+    class Own(fg.HamiltonianSystem):
+        def __init__(self, *args):
+            super().__init__(*args)
+            self.can = frozenset()
+
+    space = FunctionSpace(fg.copies(1), "DG", 0)
+    q, p = Function(space, name="q"), Function(space, name="p")
+    system = Own(q, p, (q**2 + p**2) / 2 * dx)
+    with pytest.raises(TypeError, match=r"Own\.can is never read: define it in .*Own\.traits"):
+        fg.StormerVerlet(system, 0.1)
+
+
+def test_coefficients_are_those_of_all_forms():
+    """Also of a beam of degree 2, which has no configuration form."""
+    mesh = IntervalMesh(3, 1.0)
+    modulus = Function(FunctionSpace(mesh, "R", 0), name="E").assign(100.0)
+    section = fg.Section.rectangle(0.5, 0.6, density=1.0, youngs_modulus=modulus, poisson_ratio=0.3)
+    for degree in (1, 2):
+        beam = fg.Beam(mesh, section, degree=degree)
+        assert [c.name() for c in beam.model.coefficients()] == ["E"]

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from firedrake import COMM_SELF
 
-from fdgeom.files import as_path, writable
+from fdgeom.files import as_path, writing
 from fdgeom.lie.arrays import quaternion
 from fdgeom.messages import format_value
 from fdgeom.recording.snapshots import Snapshots, holds_shapes
@@ -119,8 +118,8 @@ def save_scene(
     except ImportError as exc:
         raise ImportError('save_scene needs k3d: pip install "fdgeom[scene]"') from exc
     page = _page(plot, words["title"])
-    data = page.encode()
-    writable("path", path, COMM_SELF, size=len(data)).write_bytes(data)
+    with writing(path):
+        path.write_text(page, encoding="utf-8")
     return Scene(path, page)
 
 

@@ -157,6 +157,10 @@ class PoissonModel(Model):
         values = {f"boundary value {k}": v for k, v in enumerate(auxiliary.boundary_values())}
         return stated | auxiliary.equations | values
 
+    def all_forms(self):
+        # The energy is among them; `energies()` would solve for auxiliary functions.
+        return tuple(self.equations().values())
+
     def underivable(self):
         auxiliary = self._system.auxiliary
         return (
