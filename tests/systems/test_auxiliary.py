@@ -66,7 +66,8 @@ def test_a_question_for_coefficients_solves_nothing():
     system, psi = channel(2)
     psi.assign(0.0)
     (wind,) = system.model.coefficients()
-    assert float(wind) == WIND and not psi.dat.data_ro.any()
+    assert float(wind) == WIND
+    assert not psi.dat.data_ro.any()
 
 
 def error(system, t):
