@@ -127,10 +127,14 @@ class Snapshot:
         ]
         self._flat = [f.owned.reshape(-1) for f in self._fields if f.owned.size]
 
-    def take(self) -> None:
-        """Save the present values."""
+    def update_ghosts(self) -> None:
+        """Bring the present values of ghosts up to date; collective."""
         for field in self._ghosted:
             field.update_ghosts()
+
+    def take(self) -> None:
+        """Save the present values."""
+        self.update_ghosts()
         for copy, array in self.pairs:
             copy[...] = array
 

@@ -12,13 +12,13 @@ from firedrake import Constant, Function
 
 from fdgeom.adjoint.coefficients import Coefficients
 from fdgeom.adjoint.lists import Derivatives, OperationList
-from fdgeom.adjoint.values import Kept, Vectors, keys, parts, snapshot_of
+from fdgeom.adjoint.values import Kept, Vectors, keys, parts
 from fdgeom.compat import whole_of
 from fdgeom.data import Snapshot, key
 from fdgeom.execution.options import REVERSE_SWEEP
 from fdgeom.interrupt import shielded
 from fdgeom.operations import Operation
-from fdgeom.operations.dependent import MadeOnce
+from fdgeom.operations.dependent import MadeOnce, snapshot_of
 
 
 @dataclass

@@ -14,13 +14,14 @@ from fdgeom.adjoint.compiled import CompiledSweep
 from fdgeom.adjoint.lists import Derivatives, OperationList
 from fdgeom.adjoint.objective import Objective
 from fdgeom.adjoint.replay import Origin, Replay
-from fdgeom.adjoint.values import Kept, Vectors, keys, snapshot_of
+from fdgeom.adjoint.values import Kept, Vectors, keys
 from fdgeom.clock import Clock
 from fdgeom.data import Snapshot
 from fdgeom.errors import CannotCompile
 from fdgeom.execution.options import REVERSE_SWEEP, falling_back
 from fdgeom.interrupt import shielded
 from fdgeom.operations import Operation, Solve, Strides, each_part
+from fdgeom.operations.dependent import snapshot_of
 
 #: Up to so many bytes of states are saved; beyond that steps are repeated from checkpoints.
 MEMORY = 2**29
@@ -418,6 +419,7 @@ class StepReplay(Replay):
 def _changes_more(before: Snapshot, dt: float) -> bool:
     """Whether values have changed by more than round-off may cause."""
     # Round-off is that of the solves, or, for accelerations at rest, what moves nothing in a step.
+    before.update_ghosts()
     found = [
         (np.abs(now - was).max(initial=0.0), np.abs(now).max(initial=0.0))
         for was, now in before.pairs

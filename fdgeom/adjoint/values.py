@@ -7,8 +7,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from firedrake import Cofunction, Constant, Function
 
-from fdgeom.data import Snapshot, key
-from fdgeom.forms import is_real
+from fdgeom.data import key
 from fdgeom.operations import parts
 
 _duals: WeakKeyDictionary[Function, Any] = WeakKeyDictionary()
@@ -110,9 +109,3 @@ class Kept:
     def nbytes(self) -> int:
         """The number of bytes of the values."""
         return sum(values.nbytes for values in self._values)
-
-
-def snapshot_of(values: Iterable[Function | Constant]) -> Snapshot:
-    """A snapshot of Functions, of Real spaces too, and Constants."""
-    numbers = [x for x in values if isinstance(x, Constant) or is_real(x)]
-    return Snapshot([x for x in values if not any(x is n for n in numbers)], numbers)

@@ -189,6 +189,8 @@ def values_of(program: ScalarProgram, part: Part, side: str = "C") -> list[int]:
 
 def constant_values(program: ScalarProgram, e) -> list[int]:
     """The values of a Constant or of a number of a Real space."""
+    if isinstance(e, Function) and len(parts(e)) > 1:
+        raise CannotCompile(f"{e.name()} has a number of a Real space beside other values")
     size = int(np.prod(e.ufl_shape, dtype=int))
     return [program.input(("constant", e, k)) for k in range(size)]
 

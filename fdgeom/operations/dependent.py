@@ -12,7 +12,7 @@ from ufl.domain import extract_domains
 
 from fdgeom.data import Snapshot
 from fdgeom.forms import is_real
-from fdgeom.operations.operation import HostOperation, Operation
+from fdgeom.operations.operation import HostOperation, Operation, each_part
 
 _ATTRIBUTE = "_fdgeom_dependent"
 _PRIVATE = "_fdgeom_private"
@@ -34,13 +34,21 @@ class Sources:
 
     def take(self) -> None:
         """Save the present values."""
-        real = [f for f in self.functions if is_real(f)]
-        others = [f for f in self.functions if f not in real]
-        self.snapshot = self.snapshot or Snapshot(others, [*self.constants, *real])
-        for function in others:
+        self.snapshot = self.snapshot or snapshot_of([*self.functions, *self.constants])
+        for part in each_part(self.functions):
             # Values may have been set without Firedrake's knowledge; the ghosts are then stale.
-            function.dat.halo_valid = False
+            if not is_real(part):
+                part.dat.halo_valid = False
         self.snapshot.take()
+
+
+def snapshot_of(values: Iterable[Function | Constant]) -> Snapshot:
+    """A snapshot of Functions, also of those with parts in Real spaces, and of Constants."""
+    values = list(values)
+    numbers = [x for x in values if isinstance(x, Constant)]
+    functions = each_part(x for x in values if not isinstance(x, Constant))
+    numbers += [f for f in functions if is_real(f)]
+    return Snapshot([f for f in functions if not is_real(f)], numbers)
 
 
 def _read_by(things) -> tuple[list[Function], list[Constant]]:

@@ -12,6 +12,7 @@ from firedrake import (
     assemble,
     dx,
     inner,
+    split,
 )
 from firedrake.adjoint import Control, ReducedFunctional, continue_annotation, pause_annotation
 from verification.beams import INERTIA, STIFFNESS, set_smooth, uneven_mesh
@@ -154,3 +155,41 @@ def test_on_the_tape(made_of_functions):
     modulus.assign(other)
     stepper.advance(STEPS)
     assert found == pytest.approx(assemble(beam.energies()["potential_energy"]), rel=1e-13)
+
+
+@pytest.mark.parametrize("method", [fg.PoissonIntegrator, fg.GeneralizedAlpha])
+def test_by_a_mixed_function_with_a_number(method):
+    """A field and a number in one Function, compiled as far as possible and through PETSc."""
+    mesh = uneven_mesh(CELLS)
+    (x,), space = SpatialCoordinate(mesh), FunctionSpace(mesh, "CG", 1)
+    mixed = Function(space * FunctionSpace(mesh, "R", 0))
+    field, number = mixed.subfunctions
+    factor, size = split(mixed)
+
+    def start(compiled, value):
+        field.interpolate(1 + x)
+        number.assign(value)
+        q, v = Function(space, name="q").interpolate(1 + x), Function(space).interpolate(x)
+        if method is fg.PoissonIntegrator:
+            energy = 0.5 * (v**2 + size * factor * q**2) * dx
+            system = fg.HamiltonianSystem(q, v, energy)
+        else:
+            system = fg.SecondOrderSystem(
+                lambda q, v, a, t, w: (inner(a, w) + size * factor * q * w) * dx, q, v
+            )
+        return method(system, 0.1, compiled=compiled), q
+
+    def run(value):
+        stepper, q = start(False, value)
+        stepper.advance(3)
+        return assemble(q**2 * dx)
+
+    h = 1e-2
+    expected = (8 * (run(0.7 + h) - run(0.7 - h)) - (run(0.7 + 2 * h) - run(0.7 - 2 * h))) / (
+        12 * h
+    )
+    for compiled in (None, False):
+        stepper, q = start(compiled, 0.7)
+        _, (bar,) = fg.gradient(stepper, 3, q**2 * dx, [mixed])
+        # Five-point differences with h = 1e-2.
+        assert bar.subfunctions[1].dat.data_ro[0] == pytest.approx(expected, rel=1e-7)

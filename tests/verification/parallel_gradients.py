@@ -31,7 +31,7 @@ import fdgeom as fg
 def everything():
     """Gradients of a beam, of a chain, of joined beams and by a section: local, coupled, on the tape."""
     found = local() | in_the_plane() | _implicit() | _joined() | _drawn() | _by_a_number()
-    return found | of_an_eigenvalue()
+    return found | of_an_eigenvalue() | _set_between()
 
 
 def _by_a_number():
@@ -45,6 +45,31 @@ def _by_a_number():
         stepper = fg.GeneralizedAlpha(beam, 0.01, compiled=compiled)
         value, (bar,) = fg.gradient(stepper, 2, beam.position[2] * dx, [force])
         out[f"by a number, {compiled}"] = np.array([value, float(bar.dat.data_ro[0])])
+    return out
+
+
+def _set_between():
+    """By what was left after steps, where another part of the state has been set."""
+    out = {}
+    mesh = uneven_mesh(8)
+    (x,), space = SpatialCoordinate(mesh), FunctionSpace(mesh, "CG", 1)
+    for compiled in (None, False):
+        q, v = Function(space).interpolate(1 + x), Function(space).interpolate(x**2)
+        factor = Function(space).interpolate(2 + x)
+        system = fg.SecondOrderSystem(
+            lambda q, v, a, t, w, k=factor: (
+                (inner(a + k * q, w) + 0.1 * inner(grad(q), grad(w))) * dx
+            ),
+            q,
+            v,
+        )
+        stepper = fg.FourthOrderAlpha(system, 0.1, compiled=compiled)
+        stepper.advance(2)
+        q.interpolate(1 + 3 * x)
+        controls = [v, q, factor]
+        value, bars = fg.gradient(stepper, 2, q**2 * dx, controls)
+        slopes = [_function(f, bar) for f, bar in zip(controls, bars, strict=True)]
+        out[f"set between, {compiled}"] = np.array([value, *(assemble(g**2 * dx) for g in slopes)])
     return out
 
 
