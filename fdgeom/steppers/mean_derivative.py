@@ -2,6 +2,7 @@
 
 from functools import cached_property
 
+import numpy as np
 import ufl
 from firedrake import derivative
 from ufl.algorithms import expand_derivatives, extract_coefficients, replace
@@ -18,7 +19,7 @@ from ufl.classes import (
 )
 from ufl.corealg.traversal import unique_pre_traversal
 
-from fdgeom.forms import polynomial_degree, simplify, summands
+from fdgeom.forms import flatten, polynomial_degree, simplify, summands, unflatten
 from fdgeom.mean_slope import MeanSlope
 from fdgeom.systems.poisson.poisson import PoissonSystem
 
@@ -57,15 +58,13 @@ class MeanDerivative:
 
     def form(self, test: Parts, old: Parts, new: Parts) -> Form:
         """The form dh̄[w]."""
-        return simplify(
-            Form([t.integral.reconstruct(integrand=t.mean(test, old, new)) for t in self._terms])
-        )
+        return simplify(Form([term.weak(test, old, new) for term in self._terms]))
 
     def gradient(self, old: Parts, new: Parts) -> Parts:
         """dh̄ as expressions: b̄ with ∫ b̄·w = dh̄[w] point by point."""
-        tests = tuple(ufl.variable(part) for part in old)
-        density = sum((term.mean(tests, old, new) for term in self._terms), ufl.as_ufl(0.0))
-        return tuple(expand_derivatives(ufl.diff(density, test)) for test in tests)
+        found = [term.strong(old, new) for term in self._terms]
+        zeros = [ufl.zero(*s) if s else ufl.as_ufl(0.0) for s in self._system.forms.shapes]
+        return tuple(sum(p[1:], p[0]) for p in zip(zeros, *found, strict=True))
 
 
 class _Term:
@@ -74,7 +73,7 @@ class _Term:
     def __init__(
         self, system: PoissonSystem, integral: Integral, integrand: Expr, points: int
     ) -> None:
-        self._system, self.integral, self._integrand = system, integral, integrand
+        self._system, self._integral, self._integrand = system, integral, integrand
         piece = Form([integral.reconstruct(integrand=integrand)])
         slopes = simplify(derivative(piece, system.state, system.test)).integrals()
         #: de(z)[w], or nothing where e does not depend on the state after all.
@@ -90,10 +89,9 @@ class _Term:
         """Whether the term is of values of the state in the cells alone."""
         nodes = (e for y in self._arguments for e in unique_pre_traversal(y))
         plain = not any(isinstance(e, (Grad, Restricted)) for e in nodes)
-        return plain and self.integral.integral_type() == "cell"
+        return plain and self._integral.integral_type() == "cell"
 
-    def mean(self, test: Parts, old: Parts, new: Parts) -> Expr:
-        """dē[w] for a test w."""
+    def weak(self, test: Parts, old: Parts, new: Parts) -> Integral:
         step = _difference(new, old)
         mean = self._rule.mean([self._slope(z, test) for z in self._between(old, new)])
         if not self.exact:
@@ -101,7 +99,25 @@ class _Term:
             pairs = [(self._put(y, step), self._put(y, test)) for y in self._arguments]
             factor = self._factor(slopes, old, new)
             mean += factor * sum(ufl.inner(d, w) for d, w in pairs)
-        return mean
+        return self._integral.reconstruct(integrand=mean)
+
+    def strong(self, old: Parts, new: Parts) -> Parts:
+        # Slopes along the step are ∂e/∂z·Δz, not the derivative of `weak` by its test: at the guess
+        # z¹ = z⁰ rounding must not leave more than zero, which κ and its tangent divide by Δz·Δz.
+        step = _difference(new, old)
+        slopes = [self._density_slope(z) for z in self._between(old, new)]
+        mean = tuple(self._rule.mean(part) for part in zip(*slopes, strict=True))
+        if self.exact:
+            return mean
+        along = [sum(ufl.inner(s, d) for s, d in zip(slope, step, strict=True)) for slope in slopes]
+        factor = self._factor(along, old, new)
+        flat, size = flatten(step), sum(int(np.prod(s)) for s in self._system.forms.shapes)
+        entries = [ufl.as_ufl(0.0)] * size
+        for y in self._arguments:
+            for k in _components(y, self._system.state):
+                entries[k] += factor * flat[k]
+        added = unflatten(ufl.as_vector(entries), self._system.forms.shapes, "gradient")
+        return tuple(m + a for m, a in zip(mean, added, strict=True))
 
     # --- pieces ----------------------------------------------------------------------------------
     def _factor(self, slopes, old: Parts, new: Parts) -> Expr:
@@ -122,6 +138,16 @@ class _Term:
 
     def _slope(self, state: Parts, direction: Parts) -> Expr:
         return self._put(self.slope, state, direction)
+
+    def _density_slope(self, state: Parts) -> Parts:
+        """∂e/∂z, part by part."""
+        mapping = dict(zip(self._system.parts, state, strict=True))
+        return tuple(replace(s, mapping) for s in self._density_slopes)
+
+    @cached_property
+    def _density_slopes(self) -> Parts:
+        density = self._put(self._integrand, self._system.parts)
+        return tuple(expand_derivatives(ufl.diff(density, part)) for part in self._system.parts)
 
     def _put(self, expression: Expr, state: Parts, direction: Parts | None = None) -> Expr:
         mapping = {self._system.state: self._system.forms.whole(state)}
@@ -171,6 +197,15 @@ def _core(e: Expr) -> Expr:
     while isinstance(e, (Grad, Restricted, Variable)):
         e = e.ufl_operands[0]
     return e
+
+
+def _components(y: Expr, state: Expr) -> list[int]:
+    """The numbers of the state's components that an argument without derivatives represents."""
+    numbers = np.arange(int(np.prod(state.ufl_shape))).reshape(state.ufl_shape)
+    fixed = []
+    if isinstance(y, Indexed):
+        fixed = [int(i) for i in y.ufl_operands[1] if isinstance(i, FixedIndex)]
+    return np.atleast_1d(numbers[tuple(fixed)]).ravel().tolist()
 
 
 def _one_quadrature(system: PoissonSystem) -> bool:

@@ -54,6 +54,29 @@ def test_energy_where_the_slope_is_steep(name, compiled):
     assert np.abs(energies() - before).max() < steps * 1e-13
 
 
+def test_compiled_code_takes_the_newton_iterations_of_petsc():
+    """The tangent at the guess, where no step is known yet, holds in both ways: far from the jump the
+    potential is that of an oscillator, and two iterations a step are enough.
+    """
+    potential, dt = POTENTIALS["jump"]
+    iterations = []
+    for compiled in (True, False):
+        z = start()
+        z.dat.data[:, 0] += 0.4
+        q, p = z
+        density = p**2 / 2 + potential(q)
+        system = fg.PoissonSystem(
+            z,
+            density * dx,
+            lambda a, b: (a[0] * b[1] - a[1] * b[0]) * dx,
+            lambda a, b: dot(a, b) * dx,
+        )
+        stepper = fg.DiscreteGradient(system, dt, compiled=compiled)
+        stepper.advance(5)
+        iterations.append(stepper.solver_stats()["newton_iterations"])
+    assert iterations == [10, 10]
+
+
 def test_a_law_whose_kink_shows_in_no_node_of_its_form():
     """EnergyMomentum with a section that resists pressure less than tension, √(ε²) in place of |ε|."""
 
