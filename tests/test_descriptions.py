@@ -97,3 +97,9 @@ def test_systems_that_are_being_made():
     """Errors in a constructor may name the object."""
     assert repr(fg.Beam.__new__(fg.Beam)) == "Beam(...)"
     assert repr(fg.HamiltonianSystem.__new__(fg.HamiltonianSystem)) == "HamiltonianSystem(...)"
+
+
+def test_a_section_has_its_description_as_an_attribute():
+    section = fg.Section.circle(0.1, density=1.0, youngs_modulus=1.0, poisson_ratio=0.3)
+    assert section.description == "circle of radius 0.1"
+    assert section.description in repr(section)

@@ -227,7 +227,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         )
         return (
             f"Beam({cells} cell{'s' if cells > 1 else ''}, length {length:.3g}, "
-            f"{self.section.model}, {ends})"
+            f"{self.section.description}, {ends})"
         )
 
     # --- places, for joints ------------------------------------------------------------------------

@@ -172,7 +172,7 @@ class Section(SectionMatrices):
             torsion_constant=torsion_constant, density=density, youngs_modulus=youngs_modulus,
             poisson_ratio=nu, shear_factor=factors, axis=axis,
         )  # fmt: skip
-        made.model = described("rectangle", width, height)
+        made.description = described("rectangle", width, height)
         made.outline = outline.of_numbers(outline.rectangle, width, height)
         return made
 
@@ -198,7 +198,7 @@ class Section(SectionMatrices):
             radius, 0.0, shear_factor, poisson_ratio, torsion_constant=torsion_constant,
             density=density, youngs_modulus=youngs_modulus, axis=axis,
         )  # fmt: skip
-        made.model = described("circle of radius", radius)
+        made.description = described("circle of radius", radius)
         made.outline = outline.of_numbers(outline.ellipse, radius, radius)
         return made
 
@@ -230,7 +230,7 @@ class Section(SectionMatrices):
             torsion_constant=torsion_constant, density=density, youngs_modulus=youngs_modulus,
             axis=axis,
         )  # fmt: skip
-        made.model = described("tube of radii", outer_radius, inner_radius)
+        made.description = described("tube of radii", outer_radius, inner_radius)
         made.outline = outline.of_numbers(outline.ring, outer_radius, inner_radius)
         return made
 

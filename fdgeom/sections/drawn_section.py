@@ -120,7 +120,7 @@ class DrawnSection(SectionMatrices):
         self._to_centroid = X = properties.shifted(op.centroid - self.origin)
         inverse, T = np.linalg.inv(X), properties.to_body(axis)
         super().__init__(*self._about(self.origin, S, inertia, axis), axis=axis)
-        self.model = f"section of {mesh.comm.allreduce(mesh.cell_set.size)} cells"
+        self.description = f"section of {mesh.comm.allreduce(mesh.cell_set.size)} cells"
         #: Functions of a Real space that hold stiffness and inertia on pyadjoint's tape, if they do.
         self.on_tape: tuple[Function, Function] | None = None
         self.__dict__["compliance"] = T @ inverse @ S @ inverse.T @ T.T

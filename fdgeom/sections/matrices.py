@@ -60,10 +60,10 @@ class SectionMatrices:
         self.inertia = _matrix("inertia", inertia)
         self.axis = axis
         #: The cross-section in a few words.
-        self.model = f"{'constant' if self.is_constant else 'varying'} section"
+        self.description = f"{'constant' if self.is_constant else 'varying'} section"
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.model}, axis {self.axis})"
+        return f"{type(self).__name__}({self.description}, axis {self.axis})"
 
     @property
     def is_constant(self) -> bool:
