@@ -15,8 +15,10 @@ precompiled()
 os.environ.setdefault("LOOPY_NO_CACHE", "1")
 # Compiling forms makes millions of objects and few cycles: the collector would take a quarter of the time.
 gc.set_threshold(100_000, 50, 50)
-# PETSc reads pytest's command line; it need not list what it did not understand.
-os.environ.setdefault("PETSC_OPTIONS", "-options_left 0")
+# PETSc reads pytest's command line; it need not list what it did not understand. Its handler of signals
+# ends a process with a text that pytest captures; without it pytest shows the stack of a crash, and a
+# connection to a browser that has gone is an exception, not a signal.
+os.environ.setdefault("PETSC_OPTIONS", "-options_left 0 -no_signal_handler")
 
 
 def pytest_addoption(parser):
