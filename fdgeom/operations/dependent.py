@@ -14,6 +14,8 @@ from fdgeom.data import Snapshot
 from fdgeom.forms import is_real
 from fdgeom.operations.operation import HostOperation, Operation, each_part
 
+# Attributes, not a dictionary: a dependent field refers to its targets, so that even a dictionary with weak
+# keys would keep both for ever.
 _ATTRIBUTE = "_fdgeom_dependent"
 _PRIVATE = "_fdgeom_private"
 
