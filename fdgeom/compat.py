@@ -37,7 +37,7 @@ def set_topology(file: VTKFile, topology: tuple) -> None:
 
 def problem_of_solver(dm: PETSc.DM) -> Any:
     """The variational problem of the solver that works on a DM; None if there is none."""
-    context = dmhooks.get_appctx(dm)
+    context = dmhooks.get_appctx(dm) if dm else None  # a PC need not have one
     return None if context is None else context._problem
 
 

@@ -96,6 +96,7 @@ class MatrixAssembly(_Assembly):
         self.matrix.setOption(PETSc.Mat.Option.KEEP_NONZERO_PATTERN, True)
         spaces = [a.function_space() for a in form.arguments()]
         plain = spaces[0].comm.size == 1 and all(len(V) == 1 for V in spaces)
+        plain = plain and mat_type != "matfree"
         self._kernels = _compiled(self._assembler.parloops(self.tensor)) if plain else None
 
     def assemble(self) -> PETSc.Mat:

@@ -80,8 +80,10 @@ class HeldSNES:
         #: The exception that a callback has raised.
         self._raised: BaseException | None = None
         self._set_callbacks()
-        # For types in Python, such as fdgeom.LocalNewton.
-        for holder in (self.snes, self.snes.getKSP().getPC()):
+        # For types in Python, such as fdgeom.LocalNewton. Both are kept: petsc4py empties what setAttr has
+        # set when the garbage collector finds an object of Python for the same PC and no other one is left.
+        self._pc = self.snes.getKSP().getPC()
+        for holder in (self.snes, self._pc):
             holder.setAttr(PROBLEM, (residual, unknown, tuple(essential)))
         self._shows_reason = set_from_options(self.snes, options, prefix, "fdgeom")
         self._wrote = dict(wrote or {})
@@ -312,6 +314,11 @@ class EssentialRows:
         self._global = (first + self._local).astype(PETSc.IntType)
         comm = unknown.function_space().comm
         self._any = bool(comm.allreduce(len(self._global)))
+        if self._any and matrix is not None and matrix.getType() == "python":
+            raise ValueError(
+                "solver_parameters: 'mat_type' cannot be 'matfree' where values are prescribed, since "
+                "their rows of the matrix are replaced; give 'aij'"
+            )
 
     def zero(self, f: PETSc.Vec) -> None:
         if len(self._local):

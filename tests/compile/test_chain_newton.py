@@ -1,5 +1,7 @@
 """Compiled chains: their equations are PETSc's, and so are their solutions."""
 
+import gc
+
 import numpy as np
 import pytest
 from firedrake import (
@@ -30,11 +32,14 @@ from firedrake import (
 )
 from firedrake import TestFunction as Test
 from firedrake.exceptions import ConvergenceError
+from petsc4py import PETSc
 from verification.beams import uneven_mesh
 
 from fdgeom import measures
 from fdgeom.compile.newton import newton_of
 from fdgeom.errors import CannotCompile
+from fdgeom.execution import HeldSNES, Numerics
+from fdgeom.operations import Prescribed
 
 NEWTON = {"snes_type": "python", "snes_python_type": "fdgeom.ChainNewton", "mat_type": "matfree"}
 LU = {
@@ -149,6 +154,37 @@ def test_variational_problems_are_solved_like_by_newtonls(name, parameters):
     assert abs(solver.snes.getIterationNumber() - iterations) <= 1
     assert len(history) == solver.snes.getIterationNumber() + 1
     assert history[-1] < 1e-9 * history[0]
+
+
+def test_the_problem_is_found_after_the_collector_of_garbage():
+    """petsc4py empties the dictionary of a PC when it collects a cycle with the last object for that PC."""
+    form, u, _ = string(5)
+    solver = HeldSNES(form, u, Numerics({**TIGHT, **LU}), essential=[])
+    cycle = [solver.snes.getKSP().getPC()]
+    cycle.append(cycle)
+    del cycle
+    gc.collect()
+    solver.solve()
+    assert solver.krylov_iterations == solver.newton_iterations > 0
+
+
+def test_a_matrix_without_rows_is_refused_where_values_are_prescribed():
+    form, u, _ = string(5)
+    given = [Prescribed(np.array([0]))]
+    with pytest.raises(ValueError, match="'mat_type' cannot be 'matfree' where values"):
+        HeldSNES(form, u, Numerics({**TIGHT, **LU}), essential=given)
+
+
+def test_a_preconditioner_of_no_problem_is_refused():
+    """A PC that belongs to no solver of Firedrake has no residual."""
+    matrix = PETSc.Mat().createDense((2, 2), array=np.eye(2), comm=PETSc.COMM_SELF)
+    pc = PETSc.PC().create(PETSc.COMM_SELF)
+    pc.setOperators(matrix)
+    pc.setType("python")
+    pc.setPythonType("fdgeom.ChainLU")
+    with pytest.raises(PETSc.Error) as caught:
+        pc.setUp()
+    assert "ChainLU found no variational problem on this PC" in map(str, causes(caught.value))
 
 
 def test_the_preconditioner_is_an_inverse():
