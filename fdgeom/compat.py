@@ -1,4 +1,4 @@
-"""Private names of Firedrake, PyOP2, UFL, pyadjoint and petsctools that have no public counterpart.
+"""Private names of Firedrake, PyOP2, UFL, pyadjoint, NumPy and petsctools that have no public counterpart.
 
 Checked with Firedrake, PyOP2 and pyadjoint 2026.10 and petsctools 2026.1.
 """
@@ -13,6 +13,7 @@ import petsctools
 from firedrake import DirichletBC, Form, Function, dmhooks
 from firedrake.output import VTKFile
 from mpi4py import MPI
+from numpy._core._multiarray_umath import __cpu_features__
 from petsc4py import PETSc
 from pyadjoint.block_variable import BlockVariable
 from pyadjoint.tape import get_working_tape
@@ -79,6 +80,12 @@ def checkpoint_schedule():
     """The schedule of checkpoints of the working tape, if there is one; the tape has no property for it."""
     manager = get_working_tape()._checkpoint_manager
     return None if manager is None else manager._schedule
+
+
+# --- NumPy ------------------------------------------------------------------------------------------
+def has_instructions(name: str) -> bool:
+    """Whether this processor has some vector instructions; NumPy's public function only prints them."""
+    return bool(__cpu_features__.get(name))
 
 
 # --- others -----------------------------------------------------------------------------------------

@@ -11,10 +11,12 @@ from pyop2 import compilation
 from pyop2.configuration import configuration
 
 from fdgeom.compat import compiler
+from fdgeom.compile.layout import WIDTH
 from fdgeom.errors import NoCompiler
 
 _FLAGS = (
     "-std=c++17",
+    f"-DFDGEOM_WIDTH={WIDTH}",
     # Fast arithmetic must preserve NaN.
     "-fno-finite-math-only",
     "-fno-math-errno",

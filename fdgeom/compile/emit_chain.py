@@ -59,6 +59,7 @@ class ChainWriter(Writer):
             "restricted": any(u.held or not u.part.nodal for u in m.unknowns),
             "chooses": len(m.guesses) == 2 and m.op.choose != "first",
             "small": m.small, "meets": m.meets, "local": m.local,
+            "damps": any(a.damped for _, a in m.attempts),
         }  # fmt: skip
         sizes = self._sizes | {"of": of, "of_size": of_size}
         attempts = [

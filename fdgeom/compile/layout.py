@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from firedrake import Function, VectorFunctionSpace
 
+from fdgeom.compat import has_instructions
 from fdgeom.errors import CannotCompile
 from fdgeom.forms import is_real
 from fdgeom.line import inside_of, links_of
@@ -33,8 +34,8 @@ AT_NODES, IN_CELLS = (True, 0, None), (False, 0, None)
 # Of tabulated values.
 _ROUND_OFF = 1e-14
 
-#: Places in a block: the lanes of a vector, as in lanes.hpp.
-WIDTH = 8
+#: Places in a block: the lanes of a vector, which fills a register where that has room for four or eight.
+WIDTH = 8 if has_instructions("AVX512F") else 4
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from fdgeom.errors import CannotCompile
 from fdgeom.forms import scalar_space
 
 #: A chain between two links of at least so many blocks of cells is eliminated in two halves.
-_LONG = 4
+_LONG = 32 // WIDTH
 #: More unknowns of a small system are not eliminated as one dense matrix.
 _DENSE = 1000
 

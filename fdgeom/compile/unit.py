@@ -46,10 +46,18 @@ from fdgeom.operations import (
 )
 from fdgeom.operations.dependent import constants_behind
 
-_HEADERS = ("lanes.hpp", "sine.hpp", "fields.hpp", "exchange.hpp", "local.hpp", "step.hpp")
+_HEADERS = (
+    "lanes.hpp",
+    "blocks.hpp",
+    "sine.hpp",
+    "fields.hpp",
+    "exchange.hpp",
+    "local.hpp",
+    "step.hpp",
+)
 #: More of them, where a solve couples neighbours.
 _CHAIN_HEADERS = (
-    "convergence.hpp", "blocks.hpp", "fronts.hpp", "chain_unknowns.hpp", "small_chain.hpp",
+    "convergence.hpp", "fronts.hpp", "chain_unknowns.hpp", "small_chain.hpp",
     "chain_lu.hpp", "newton.hpp",
 )  # fmt: skip
 _MAP_HEADERS = ("map.hpp",)
@@ -72,7 +80,7 @@ _PLANS = 4
 #: As inverse_size in fields.hpp.
 _INVERSE = 64
 #: Chains of at least so many blocks of places are advanced in larger blocks.
-_LONG = 512
+_LONG = 4096 // WIDTH
 #: rtol, atol, stol and the limit of iterations.
 _TOLERANCES = {"snes_rtol": 1e-13, "snes_atol": 1e-50, "snes_stol": 1e-14, "snes_max_it": 25}
 

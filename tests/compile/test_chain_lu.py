@@ -10,14 +10,15 @@ from petsc4py import PETSc
 
 import fdgeom
 from fdgeom.compile.build import declared
+from fdgeom.compile.layout import WIDTH
 from fdgeom.operations import ConvergenceTest, Reason, Watch
 
 CPP = Path(fdgeom.__file__).parent / "compile" / "cpp"
 FLAGS = ["-std=c++17", "-shared", "-fPIC", "-O3", "-march=native", "-ffast-math"]
-FLAGS += ["-fno-finite-math-only", "-fno-math-errno", "-Wno-attributes"]
+FLAGS += ["-fno-finite-math-only", "-fno-math-errno", "-Wno-attributes", f"-DFDGEOM_WIDTH={WIDTH}"]
 SIZES = (1, 2, 3, 6, 8, 12)
 NODES = (2, 3, 7, 8, 9, 100)
-WIDTH, EPSILON = 8, np.finfo(float).eps
+EPSILON = np.finfo(float).eps
 
 
 Run, Limits = declared("Run", "fields.hpp"), declared("Test", "convergence.hpp")

@@ -1,6 +1,5 @@
 // Blocks of a node in vectors: rows of n numbers, and rows of n numbers with a right-hand side.
 // Included after lanes.hpp.
-#include <cmath>
 #include <utility>
 
 namespace {
@@ -9,26 +8,30 @@ namespace {
 FDGEOM_INLINE void transpose(raw* x) {
 #pragma GCC unroll 8
   for (int h = W / 2; h; h /= 2) {
-    lane_mask low, high;
-    for (int l = 0; l < W; ++l) {
-      low[l] = l & h ? W + l - h : l;
-      high[l] = l & h ? W + l : l + h;
-    }
+    const lane_mask low = lane_numbers + (((lane_numbers & h) != 0) & (W - h)), high = low + h;
 #pragma GCC unroll 8
     for (int i = 0; i < W; ++i)
       if (!(i & h)) {
         const raw a = x[i], b = x[i + h];
-        x[i] = __builtin_shuffle(a, b, low);
-        x[i + h] = __builtin_shuffle(a, b, high);
+        x[i] = shuffle(a, b, low);
+        x[i + h] = shuffle(a, b, high);
       }
   }
 }
 
 // a with column c of b.
 FDGEOM_INLINE raw blend(raw a, raw b, int c) {
-  lane_mask q;
-  for (int l = 0; l < W; ++l) q[l] = l == c ? W + l : l;
-  return __builtin_shuffle(a, b, q);
+  return shuffle(a, b, lane_numbers + ((lane_numbers == c) & W));
+}
+
+// Calls f(0), f(1), … f(n - 1): unrolled, if that code is short. Of larger blocks it is no faster.
+template <int n, class Call>
+FDGEOM_INLINE void each(Call f) {
+  if constexpr (n > 8)
+    for (int i = 0; i < n; ++i) f(i);
+  else
+#pragma GCC unroll 8
+    for (int i = 0; i < n; ++i) f(i);
 }
 
 template <int N>
@@ -58,26 +61,28 @@ struct Block {
 #pragma GCC unroll 8
         for (int v = 0; v < Q; ++v) U[s][k][v] *= inverse;
         const double most = 1e4 * std::fabs(pivot);
-#pragma GCC unroll 32
-        for (int i = 0; i < n; ++i)
-          if (i != k) {
-            const double f = D[s][i][k / W][k % W];
-            if (i > k) small |= !(std::fabs(f) <= most);
-#pragma GCC unroll 4
-            for (int v = 0; v < R; ++v) {
-              const raw row = v == k / W ? blend(D[s][i][v], raw{}, k % W) : D[s][i][v];
-              D[s][i][v] = row - (raw{} + f) * D[s][k][v];
-            }
+        raw own[R + Q];
+#pragma GCC unroll 16
+        for (int v = 0; v < R + Q; ++v) own[v] = v < R ? D[s][k][v] : U[s][k][v - R];
+        each<n>([&](int i) __attribute__((always_inline)) {
+          if (i == k) return;
+          const double f = D[s][i][k / W][k % W];
+          if (i > k) small |= !(std::fabs(f) <= most);
 #pragma GCC unroll 8
-            for (int v = 0; v < Q; ++v) U[s][i][v] -= (raw{} + f) * U[s][k][v];
+          for (int v = 0; v < R; ++v) {
+            const raw row = v == k / W ? blend(D[s][i][v], raw{}, k % W) : D[s][i][v];
+            D[s][i][v] = row - (raw{} + f) * own[v];
           }
+#pragma GCC unroll 16
+          for (int v = 0; v < Q; ++v) U[s][i][v] -= (raw{} + f) * own[R + v];
+        });
       }
     return small;
   }
 
-  // The same with exchanges of rows; false if the block is singular or not finite.
+  // The same with exchanges of rows; false if a pivot is not above `least`, or the solution is not finite.
   template <int Q>
-  __attribute__((noinline)) static bool eliminate_pivoting(Row* D, raw (*U)[Q]) {
+  __attribute__((noinline)) static bool eliminate_pivoting(Row* D, raw (*U)[Q], double least = 0.0) {
     int order[n];
     for (int k = 0; k < n; ++k) {
       const int v = k / W, c = k % W;
@@ -90,7 +95,7 @@ struct Block {
         std::swap(U[p], U[k]);
       }
       const double pivot = D[k][v][c];
-      if (!(std::fabs(pivot) > 0.0)) return false;
+      if (!(std::fabs(pivot) > least)) return false;
       const raw inverse = raw{} + 1.0 / pivot;
       D[k][v][c] = 1.0;
       for (int j = 0; j < R; ++j) D[k][j] *= inverse;
@@ -110,9 +115,44 @@ struct Block {
           D[i][k / W][k % W] = D[i][p / W][p % W];
           D[i][p / W][p % W] = own;
         }
+    return finite(U);
+  }
+  template <int Q>
+  static bool finite(const raw (*U)[Q]) {
     double sum = 0.0;
     for (int i = 0; i < n; ++i) sum += U[i][n / W][n % W];
     return std::isfinite(sum);
+  }
+  // One block, with exchanges where they are needed; false as above.
+  template <int Q>
+  __attribute__((noinline)) static bool solve(Row* D, raw (*U)[Q]) {
+    Row rows[1][n];
+    raw right[1][n][Q];
+    std::memcpy(rows, D, sizeof(rows));
+    std::memcpy(right, U, sizeof(right));
+    if (__builtin_expect(eliminate<1, Q>(rows, right), 0)) return eliminate_pivoting<Q>(D, U);
+    std::memcpy(D, rows, sizeof(rows));
+    std::memcpy(U, right, sizeof(right));
+    return finite(U);
+  }
+  // A := A⁻¹ and x := A⁻¹ x, in numbers; false if a pivot is below a part of the largest entry, or as above.
+  static bool invert(double* A, double* x, double tiny) {
+    Row D[n] = {};
+    WideRow U[n] = {};
+    double largest = 0.0;
+    for (int i = 0; i < n; ++i) {
+      U[i][n / W][n % W] = x[i];
+      for (int j = 0; j < n; ++j) {
+        D[i][j / W][j % W] = A[i * n + j];
+        largest = std::fmax(largest, std::fabs(A[i * n + j]));
+      }
+    }
+    if (!eliminate_pivoting(D, U, tiny * largest)) return false;
+    for (int i = 0; i < n; ++i) {
+      x[i] = U[i][n / W][n % W];
+      for (int j = 0; j < n; ++j) A[i * n + j] = D[i][j / W][j % W];
+    }
+    return true;
   }
 
   // The columns of n rows of `chunks` vectors: `count` of them, R vectors each.

@@ -154,7 +154,7 @@ struct TreeSolve : ChainUnknowns<Op> {
 #ifdef FDGEOM_RANKS
     // Other segments may have nodes in this block.
     const long least = h.s->back ? h.s->begin - h.s->count : h.s->begin - 1;
-    const lane_mask number = lane_mask{1, 2, 3, 4, 5, 6, 7, 8} + (k * W + right - least - 1);
+    const lane_mask number = lane_numbers + (k * W + right - least);
     inner = choose((number > 0) & (number <= h.s->count), inner, raw{});
 #endif
     raw a[Op::tangent_carried], b[Op::tangent_carried], r[2 * n], J[4 * n * n];
@@ -167,8 +167,7 @@ struct TreeSolve : ChainUnknowns<Op> {
     constexpr int own = right ? n : 0, far = right ? 0 : n;
     const long here = X.counts[k];
     const lane_mask cell = Base::cells_of(k);
-#pragma GCC unroll 8
-    for (int i = 0; i < n; ++i) {
+    each<n>([&](int i) __attribute__((always_inline)) {
       r[i] = choose(cell, r[i], raw{});
       r[n + i] = choose(cell, r[n + i], raw{});
       raw both =
@@ -206,16 +205,15 @@ struct TreeSolve : ChainUnknowns<Op> {
         transpose(h.u[i][v]);
         transpose(h.l[i][v]);
       }
-    }
+    });
   }
 
   // The rows of the next node; U: [U r] and with a border B.
   template <int Q>
   FDGEOM_INLINE static void rows(const Half& h, Row* D, raw (*U)[Q]) {
     const long l = h.lane;
-#pragma GCC unroll 32
-    for (int i = 0; i < n; ++i) {
-#pragma GCC unroll 4
+    each<n>([&](int i) __attribute__((always_inline)) {
+#pragma GCC unroll 8
       for (int v = 0; v < V; ++v) {
         const raw d = h.d[i][v][l] - h.P[i][v];
         if (v < R) {
@@ -226,42 +224,41 @@ struct TreeSolve : ChainUnknowns<Op> {
       }
       if constexpr (Q > V)
         for (int v = 0; v < R; ++v) U[i][V + v] = -h.PB[i][v];
-    }
+    });
   }
   // Keeps what is eliminated, and L X for the next node.
   template <int Q>
   FDGEOM_INLINE void keep(Half& h, const Row* D, const raw (*U)[Q]) {
     const long l = h.lane;
     raw *const f = factors + h.node * in_factors, *const b = border + h.node * in_border;
-#pragma GCC unroll 32
-    for (int i = 0; i < n; ++i)
-#pragma GCC unroll 4
+    each<n>([&](int i) __attribute__((always_inline)) {
+#pragma GCC unroll 8
       for (int v = 0; v < R; ++v) {
         f[i * R + v] = D[i][v];
         f[(n + i) * R + v] = h.l[i][v][l];
       }
-#pragma GCC unroll 8
-    for (int i = 0; i < n; ++i)
-#pragma GCC unroll 8
+    });
+    each<n>([&](int i) __attribute__((always_inline)) {
+#pragma GCC unroll 16
       for (int v = 0; v < Q; ++v) {
         raw y = (raw{} + h.l[0][i / W][l][i % W]) * U[0][v];
-#pragma GCC unroll 8
+#pragma GCC unroll 32
         for (int j = 1; j < n; ++j) y += (raw{} + h.l[j][i / W][l][i % W]) * U[j][v];
         if (v < V)
           h.P[i][v < V ? v : 0] = y;
         else
           h.PB[i][v < V ? 0 : v - V] = y;
       }
+    });
     Row own[n];
     if constexpr (Q > V) {
-#pragma GCC unroll 8
-      for (int i = 0; i < n; ++i) {
+      each<n>([&](int i) __attribute__((always_inline)) {
         raw y[Q];
         for (int v = 0; v < R; ++v) b[(n + i) * R + v] = h.C[i][v];
-#pragma GCC unroll 8
+#pragma GCC unroll 16
         for (int v = 0; v < Q; ++v) {
           y[v] = (raw{} + h.C[i][0][0]) * U[0][v];
-#pragma GCC unroll 8
+#pragma GCC unroll 32
           for (int j = 1; j < n; ++j) y[v] += (raw{} + h.C[i][j / W][j % W]) * U[j][v];
         }
         h.start[i] += y[n / W][n % W];
@@ -270,7 +267,7 @@ struct TreeSolve : ChainUnknowns<Op> {
           h.A[i][v] -= y[V + v];
           own[i][v] = U[i][V + v];
         }
-      }
+      });
       B::template columns<R>(own, n, b);
     }
     raw* const to = nodes + h.node * in_X;
@@ -283,29 +280,28 @@ struct TreeSolve : ChainUnknowns<Op> {
       B::template columns<V>(wide, n + 1, to);
     }
   }
-  // Eliminates the next node of each of S halves.
-  template <int S, int Q>
-  FDGEOM_INLINE bool eliminate(Half* const (&h)[2]) {
-    Row D[S][n];
-    raw U[S][n][Q];
-    for (int s = 0; s < S; ++s) {
-      rows<Q>(*h[s], D[s], U[s]);
-      hold<Q>(h[s]->node, D[s], U[s]);
+  // Eliminates the next node of each of two halves.
+  template <int Q>
+  FDGEOM_INLINE bool eliminate_two(Half (&h)[2]) {
+    Row D[2][n];
+    raw U[2][n][Q];
+    for (int s = 0; s < 2; ++s) {
+      rows<Q>(h[s], D[s], U[s]);
+      hold<Q>(h[s].node, D[s], U[s]);
     }
     bool good = true;
-    if (__builtin_expect(B::template eliminate<S, Q>(D, U), 0))
-      for (int s = 0; s < S; ++s) {
-        Row exchanged[n];
-        raw with[n][Q];
-        rows<Q>(*h[s], exchanged, with);
-        hold<Q>(h[s]->node, exchanged, with);
-        good = B::template eliminate_pivoting<Q>(exchanged, with) && good;
-        for (int i = 0; i < n; ++i) {
-          for (int v = 0; v < R; ++v) D[s][i][v] = exchanged[i][v];
-          for (int v = 0; v < Q; ++v) U[s][i][v] = with[i][v];
-        }
-      }
-    for (int s = 0; s < S; ++s) keep<Q>(*h[s], D[s], U[s]);
+    if (__builtin_expect(B::template eliminate<2, Q>(D, U), 0)) good = exchanged<Q>(h, D, U);
+    for (int s = 0; s < 2; ++s) keep<Q>(h[s], D[s], U[s]);
+    return good;
+  }
+  template <int Q>
+  __attribute__((noinline)) bool exchanged(Half (&h)[2], Row (*D)[n], raw (*U)[n][Q]) {
+    bool good = true;
+    for (int s = 0; s < 2; ++s) {
+      rows<Q>(h[s], D[s], U[s]);
+      hold<Q>(h[s].node, D[s], U[s]);
+      good = B::template eliminate_pivoting<Q>(D[s], U[s]) && good;
+    }
     return good;
   }
   // The right-hand side of a node in X becomes y = D⁻¹ (z - L y), with the y of the node before.
@@ -407,7 +403,13 @@ struct TreeSolve : ChainUnknowns<Op> {
   // One node: out of line, since the code is large and most nodes go in pairs.
   template <int Q>
   __attribute__((noinline)) bool eliminate_one(Half& h) {
-    return eliminate<1, Q>({&h, nullptr});
+    Row D[n];
+    raw U[n][Q];
+    rows<Q>(h, D, U);
+    hold<Q>(h.node, D, U);
+    const bool good = B::template solve<Q>(D, U);
+    keep<Q>(h, D, U);
+    return good;
   }
 
   // Eliminates segments side by side, then what is left of the longer one.
@@ -420,7 +422,7 @@ struct TreeSolve : ChainUnknowns<Op> {
     while (left[0] > 0 && left[1] > 0) {
       const long run = std::min(reach(both[0], left[0], sum), reach(both[1], left[1], sum));
       for (long j = 0; j < run; ++j) {
-        good = eliminate<2, Q>({&both[0], &both[1]}) && good;
+        good = eliminate_two<Q>(both) && good;
         for (Half& h : both) h.lane += h.step, h.node += h.step;
       }
       left[0] -= run;
@@ -482,7 +484,7 @@ struct TreeSolve : ChainUnknowns<Op> {
         U[i][n / W][n % W] = r - less;
       }
       hold(q.target, D, U);
-      good = B::eliminate_pivoting(D, U) && good;
+      good = B::template solve<V>(D, U) && good;
       raw* const f = factors + q.target * in_factors;
       for (int i = 0; i < n; ++i) {
         found[q.target / W * m + i][q.target % W] = U[i][n / W][n % W];

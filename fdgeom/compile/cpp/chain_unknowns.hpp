@@ -18,7 +18,7 @@
 //   update                  whether it is one update, which `Report` describes
 //   of, of_size             the field that ConvergenceTest.of is, -1: none; its components
 //   attempts[]              `Attempt`s
-//   chooses                 whether the guess with the smaller residual is first
+//   chooses, damps          whether the guess with the smaller residual is first; whether attempts are damped
 // and functions for W cells at once, those of block k and their nodes A and B:
 //   start(k, which)                     writes a guess
 //   tangent_once(s), residual_once(s)   values of constants: tangent_same and residual_same numbers

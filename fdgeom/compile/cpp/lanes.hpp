@@ -1,32 +1,54 @@
 // Vectors of W doubles, one number of each of W neighbouring places, and dense solves in them.
-#include <cmath>
 #include <cstdint>
 #include <cstring>
+// GCC's special functions, which nothing uses, would take a tenth of a second.
+#undef _GLIBCXX_USE_STD_SPEC_FUNCS
+#include <cmath>
 
 // Inlined, since calls would pass vectors through memory.
 #define FDGEOM_INLINE __attribute__((always_inline)) inline
 
 namespace {
 
-// As in layout.py, on all machines: narrower registers hold a vector in parts.
-constexpr int W = 8;
+// As in layout.py: a vector is a register, since compilers shuffle and compare wider ones number by number.
+constexpr int W = FDGEOM_WIDTH;
 
 // The compiler's own vectors: a class around them doubles the time of compilation, and a cast of an array
 // of vectors to an array of such classes would break the rules of aliasing.
 typedef double raw __attribute__((vector_size(8 * W)));
 typedef int64_t lane_mask __attribute__((vector_size(8 * W)));
+#if FDGEOM_WIDTH == 8
+constexpr lane_mask lane_numbers = {0, 1, 2, 3, 4, 5, 6, 7};  // of the lanes
+#else
+constexpr lane_mask lane_numbers = {0, 1, 2, 3};
+#endif
 
 FDGEOM_INLINE raw lanes(double s) { return raw{} + s; }
 FDGEOM_INLINE raw choose(lane_mask c, raw a, raw b) { return c ? a : b; }
-FDGEOM_INLINE lane_mask first_lanes(long count) { return lane_mask{0, 1, 2, 3, 4, 5, 6, 7} < lane_mask{} + count; }
+// Of the numbers of a and b, counted through, those at p.
+FDGEOM_INLINE raw shuffle(raw a, raw b, lane_mask p) {
+#ifdef __clang__
+  raw r;
+  for (int l = 0; l < W; ++l) r[l] = p[l] < W ? a[p[l]] : b[p[l] - W];
+  return r;
+#else
+  return __builtin_shuffle(a, b, p);
+#endif
+}
+FDGEOM_INLINE lane_mask first_lanes(long count) { return lane_numbers < lane_mask{} + count; }
 FDGEOM_INLINE raw fabs(raw a) { return a < 0.0 ? -a : a; }
 
-// A few instructions of AVX-512: GCC needs half a second to read the whole of immintrin.h.
-#if defined(__AVX512F__) && !defined(__clang__)
+// A few instructions of AVX-512 and AVX: GCC needs half a second to read the whole of immintrin.h.
+#if FDGEOM_WIDTH == 8 && defined(__AVX512F__) && !defined(__clang__)
 #define FDGEOM_WIDE
 FDGEOM_INLINE raw sqrt(raw a) { return __builtin_ia32_sqrtpd512_mask(a, a, -1, 4); }
 FDGEOM_INLINE bool all_le(raw a, raw b) { return (unsigned char)__builtin_ia32_cmppd512_mask(a, b, 18, -1, 4) == 255; }
 FDGEOM_INLINE void stream(double *p, raw a) { __builtin_ia32_movntpd512(p, a); }
+#elif FDGEOM_WIDTH == 4 && defined(__AVX__) && !defined(__clang__)
+#define FDGEOM_WIDE
+FDGEOM_INLINE raw sqrt(raw a) { return __builtin_ia32_sqrtpd256(a); }
+FDGEOM_INLINE bool all_le(raw a, raw b) { return __builtin_ia32_movmskpd256((raw)(a <= b)) == 15; }
+FDGEOM_INLINE void stream(double *p, raw a) { __builtin_ia32_movntpd256(p, a); }
 #else
 FDGEOM_INLINE raw sqrt(raw a) {
   raw r;
@@ -59,21 +81,9 @@ FDGEOM_LANES2(pow) FDGEOM_LANES2(atan2)
 
 inline double total(raw a) { double t = 0.0; for (int l = 0; l < W; ++l) t += a[l]; return t; }
 // The last lane of one vector, then all but the last lane of the next.
-FDGEOM_INLINE raw shifted_right(raw before, raw now) {
-#ifdef __clang__
-  return __builtin_shufflevector(before, now, 7, 8, 9, 10, 11, 12, 13, 14);
-#else
-  return __builtin_shuffle(before, now, lane_mask{7, 8, 9, 10, 11, 12, 13, 14});
-#endif
-}
+FDGEOM_INLINE raw shifted_right(raw before, raw now) { return shuffle(before, now, lane_numbers + (W - 1)); }
 // A vector without its first lane, then the first lane of the next.
-FDGEOM_INLINE raw shifted_left(raw now, raw after) {
-#ifdef __clang__
-  return __builtin_shufflevector(now, after, 1, 2, 3, 4, 5, 6, 7, 8);
-#else
-  return __builtin_shuffle(now, after, lane_mask{1, 2, 3, 4, 5, 6, 7, 8});
-#endif
-}
+FDGEOM_INLINE raw shifted_left(raw now, raw after) { return shuffle(now, after, lane_numbers + 1); }
 
 template <int N> FDGEOM_INLINE raw square(const raw *x) {
   raw sum = x[0] * x[0];
@@ -103,32 +113,6 @@ template <int N> FDGEOM_INLINE void solve_plain(raw *A, raw *x) {
     for (int j = k + 1; j < N; ++j) sum -= A[k * N + j] * x[j];
     x[k] = sum * A[k * N + k];
   }
-}
-
-// x := A⁻¹ x of one place, with row exchanges; false if the matrix is singular or not finite.
-template <int N> bool solve_pivoting(double *A, double *x) {
-  double largest = 0.0;
-  for (int k = 0; k < N * N; ++k) largest = std::fmax(largest, std::fabs(A[k]));
-  for (int k = 0; k < N; ++k) {
-    int p = k;
-    for (int i = k + 1; i < N; ++i)
-      if (std::fabs(A[i * N + k]) > std::fabs(A[p * N + k])) p = i;
-    if (!(std::fabs(A[p * N + k]) > 1e-15 * largest)) return false;
-    if (p != k) {
-      for (int j = 0; j < N; ++j) { const double t = A[k * N + j]; A[k * N + j] = A[p * N + j]; A[p * N + j] = t; }
-      const double t = x[k]; x[k] = x[p]; x[p] = t;
-    }
-    for (int i = k + 1; i < N; ++i) {
-      const double factor = A[i * N + k] / A[k * N + k];
-      for (int j = k; j < N; ++j) A[i * N + j] -= factor * A[k * N + j];
-      x[i] -= factor * x[k];
-    }
-  }
-  for (int k = N - 1; k >= 0; --k) {
-    for (int j = k + 1; j < N; ++j) x[k] -= A[k * N + j] * x[j];
-    x[k] /= A[k * N + k];
-  }
-  return true;
 }
 
 }  // namespace

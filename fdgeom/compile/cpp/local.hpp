@@ -1,4 +1,4 @@
-// Solves at single nodes or cells, W places at a time. Included after fields.hpp.
+// Solves at single nodes or cells, W places at a time. Included after fields.hpp and blocks.hpp.
 
 namespace {
 
@@ -100,7 +100,7 @@ struct Alone {
     last = norm;
     for (int i = 0; i < n; ++i)
       for (int j = 0; j < n; ++j) J[i * n + j] = m[i] * J[i * n + j] + (i == j ? 1.0 - m[i] : 0.0);
-    if (!solve_pivoting<n>(J, R)) return end(singular);
+    if (!Block<n>::invert(J, R, 1e-15)) return end(singular);
     double step = 0.0;
     size = 0.0;
     for (int i = 0; i < n; ++i) {
@@ -219,18 +219,12 @@ template <class Op> void invert(const Run &X, double *inverse) {
     inverse[inverse_size] = 0.0;
     constexpr int n = Op::n;
     raw J[n * n];
+    double x[n] = {};
     Op::tangent_at_zero(X, nullptr, nullptr, 0, J);
-    for (int c = 0; c < n; ++c) {
-      double A[n * n], x[n];
-      for (int i = 0; i < n * n; ++i) A[i] = J[i][0];
-      for (int i = 0; i < n; ++i) x[i] = i == c;
-      if (!solve_pivoting<n>(A, x)) return;
-      for (int i = 0; i < n; ++i) {
-        if (!(std::fabs(x[i]) <= 1e300)) return;
-        inverse[i * n + c] = x[i];
-      }
-    }
-    inverse[inverse_size] = 1.0;
+    for (int i = 0; i < n * n; ++i) inverse[i] = J[i][0];
+    bool good = Block<n>::invert(inverse, x, 1e-15);
+    for (int i = 0; i < n * n; ++i) good = good && std::fabs(inverse[i]) <= 1e300;
+    inverse[inverse_size] = good;
   }
 }
 

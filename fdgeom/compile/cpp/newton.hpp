@@ -202,8 +202,8 @@ int attempted(const Run& X, const Call& call, Fields F, Outs G, long& iterations
       if (attempt.max_it) t.max_it = attempt.max_it;
       p.start(attempt.start ^ first);
       int found;
-      if (attempt.damped) {
-        found = newton_damped(p, t, iterations);
+      if (Op::damps && attempt.damped) {
+        if constexpr (Op::damps) found = newton_damped(p, t, iterations);
         // An update may be small because it was damped: whole ones have the last word.
         if (found > 0) found = newton_whole(p, *call.test, false, iterations);
       } else

@@ -80,14 +80,9 @@ struct SmallChain : ChainUnknowns<Op> {
   }
   // The inverse by elimination with exchanges of rows; false if the block is singular.
   __attribute__((noinline)) static bool invert_pivoting(const Matrix& D, Matrix& I) {
-    typename Block<n>::Row rows[n] = {};
-    typename Block<n>::WideRow right[n] = {};
-    for (int i = 0; i < n; ++i)
-      for (int j = 0; j < n; ++j) rows[i][0][j] = D[i][j];
-    const bool good = Block<n>::eliminate_pivoting(rows, right);
-    for (int i = 0; i < n; ++i)
-      for (int j = 0; j < n; ++j) I[i][j] = rows[i][0][j];
-    return good;
+    double right[n] = {};
+    std::memcpy(I, D, sizeof(Matrix));
+    return Block<n>::invert(&I[0][0], right, 0.0);
   }
 
   // Eliminates node j. LX: of the node before, then of this one.

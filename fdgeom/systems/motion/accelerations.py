@@ -258,9 +258,11 @@ class LinearSolve:
             field.written(ghosts_too=True)
         iteration, norms = self._iteration, []
         iteration.begin()
-        for _ in range(times + 1):
-            failed = iteration.run()
+        for number in range(times + 1):
+            failed = iteration.run(old=number > 0)
             norms.append(math.nan if failed else iteration.report.norm)
+            if failed:
+                break
         iteration.end()
         return norms[0], norms[-1]
 
