@@ -93,7 +93,6 @@ def declared(name: str, file: str) -> type[ctypes.Structure]:
 
 Place = declared("Place", "fields.hpp")
 Keep = declared("Keep", "fields.hpp")
-Tolerances = declared("Tolerances", "fields.hpp")
 Report = declared("Report", "fields.hpp")
 NodeMap = declared("NodeMap", "fields.hpp")
 Call = declared("Call", "fields.hpp")

@@ -4,7 +4,7 @@ import ctypes
 from collections.abc import Callable, Hashable, Iterable, Sequence, Set
 from dataclasses import fields as members
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from firedrake import Function
@@ -20,7 +20,6 @@ from fdgeom.compile.build import (
     Report,
     Run,
     Test,
-    Tolerances,
     address,
     array_of,
     header,
@@ -37,28 +36,21 @@ from fdgeom.compile.lower_map import CellProgram, MapLowering, MapProgram
 from fdgeom.compile.map_layout import MapLayout
 from fdgeom.errors import CannotCompile, SolveFailed
 from fdgeom.operations import (
+    LOCAL_TEST,
     Check,
-    ConvergenceTest,
     HostOperation,
     Operation,
-    Solve,
     compilable,
 )
 from fdgeom.operations.dependent import constants_behind
 
 _HEADERS = (
-    "lanes.hpp",
-    "blocks.hpp",
-    "sine.hpp",
-    "fields.hpp",
-    "exchange.hpp",
-    "local.hpp",
+    "lanes.hpp", "blocks.hpp", "sine.hpp", "convergence.hpp", "fields.hpp", "exchange.hpp", "local.hpp",
     "step.hpp",
-)
+)  # fmt: skip
 #: More of them, where a solve couples neighbours.
 _CHAIN_HEADERS = (
-    "convergence.hpp", "fronts.hpp", "chain_unknowns.hpp", "small_chain.hpp",
-    "chain_lu.hpp", "newton.hpp",
+    "fronts.hpp", "chain_unknowns.hpp", "small_chain.hpp", "chain_lu.hpp", "newton.hpp",
 )  # fmt: skip
 _MAP_HEADERS = ("map.hpp",)
 #: What writes the code of each kind of programs.
@@ -81,10 +73,8 @@ _PLANS = 4
 _INVERSE = 64
 #: Chains of at least so many blocks of places are advanced in larger blocks.
 _LONG = 4096 // WIDTH
-#: rtol, atol, stol and the limit of iterations.
-_TOLERANCES = {"snes_rtol": 1e-13, "snes_atol": 1e-50, "snes_stol": 1e-14, "snes_max_it": 25}
 
-#: Why a solve failed, by the `Failure` of fields.hpp.
+#: Why a solve failed, by the `Reason` of convergence.hpp.
 _REASONS = {
     -1: "too many iterations",
     -2: "a singular Jacobian block",
@@ -272,7 +262,7 @@ class Unit:
             found = [(j, part, keep and keep(k, part)) for j, part in enumerate(code.outs)]
             keeps = [Keep(j, *to, part.size * WIDTH) for j, part, to in found if to]
             copies = array_of(Keep, keeps)
-            test = None if code.test is None else _test(code.test)
+            test = _test(op, code) if code.solves else None
             kept += [ins, outs, copies, test]
             call.test = None if test is None else address(test)
             call.tree = None if code.tree is None else address(code.tree.struct)
@@ -288,7 +278,7 @@ class Unit:
             call.out = address(outs)
             call.held = None if held is None else held.ctypes.data
             call.inverse = self._inverses[k].ctypes.data if code.chord else None
-            call.tolerances = Tolerances(*_tolerances(op))
+            call.extra_updates = getattr(op, "extra_updates", 0)
         self._run = self._make_run(calls)
 
     def _on_map(self, call: Call, code: Code) -> None:
@@ -348,7 +338,8 @@ class Unit:
         if not self.is_ready:
             self.make_ready()
         for k, (call, code) in enumerate(zip(self._structs, self.codes, strict=False)):
-            call.tolerances = Tolerances(rtol, atol, stol, max_it, more)
+            test, call.extra_updates = Test.from_address(call.test), more
+            test.rtol, test.atol, test.stol, test.max_it = rtol, atol, stol, max_it
             chord = code.chord and not more
             call.inverse = self._inverses[k].ctypes.data if chord else None
 
@@ -437,18 +428,18 @@ class Unit:
             pairs = self.layout.comm.allgather((where, norm))
             where, norm = next((pair for pair in pairs if pair[0]), pairs[0])
         words = _REASONS.get(reason, f"code {reason}")
-        if code.test is not None:
+        if code.test is None:
+            failure = SolveFailed(
+                f"the local solve for {op.name} stopped with {words} at {where}, where a residual of "
+                f"{norm:.3g} is left"
+            )
+        else:
             failure = SolveFailed(
                 f"the solve for {op.name} stopped with {words}: a residual of {norm:.3g} is left, "
-                f"largest at {where}",
-                remedy=op.remedy() or None,
+                f"largest at {where}"
             )
-            failure.words = words
-            return failure
-        return SolveFailed(
-            f"the local solve for {op.name} stopped with {words} at {where}, where a residual of "
-            f"{norm:.3g} is left"
-        )
+        failure.words, failure.remedy = words, op.remedy() or None
+        return failure
 
     def explain(self, call: int) -> None:
         """Raise a better error than :meth:`failure`, from the values of Functions, if there is one."""
@@ -465,8 +456,12 @@ class Unit:
         }
 
 
-def _test(test: ConvergenceTest) -> Test:
-    """The struct of a convergence test."""
+def _test(op: Any, code: Code) -> Test:
+    """The struct of the convergence test of a solve."""
+    test = code.test
+    if test is None:
+        # With options of the user alone: the iteration ends at round-off by itself.
+        test = LOCAL_TEST.with_options({} if op.options is None else op.options.over({})[0])
     values = {name: value for name, value in vars(test).items() if name != "of"}
     return Test(**values | {"last": -1.0 if test.last is None else test.last})
 
@@ -475,15 +470,3 @@ def _identity(op: Operation) -> tuple:
     """What makes two operations equal but for their lengths and their times."""
     values = (getattr(op, m.name) for m in members(op) if m.name not in ("fraction", "at"))
     return type(op), *map(id, values)
-
-
-def _tolerances(op: Operation) -> tuple[float, float, float, int, int]:
-    """The tolerances of a solve, the limit of its iterations, and its updates after convergence."""
-    # Only those of the user: the iteration ends at round-off by itself.
-    options, more = dict(_TOLERANCES), 0
-    if isinstance(op, Solve):
-        more = op.extra_updates
-        if op.options is not None:
-            options = op.options.over(options)[0]
-    rtol, atol, stol = (float(options[name]) for name in ("snes_rtol", "snes_atol", "snes_stol"))
-    return rtol, atol, stol, int(options["snes_max_it"]), more

@@ -27,7 +27,7 @@ from ufl.classes import Integral
 
 from fdgeom.data import Snapshot, entries
 from fdgeom.forms import MATRIX_COMPILER, is_affine
-from fdgeom.operations import ConvergenceTest
+from fdgeom.operations import LOCAL_TEST, ConvergenceTest
 
 #: Solves go to round-off, so that invariants hold to the last digits.
 NEWTON = {
@@ -114,7 +114,7 @@ def plain(residual: Form, unknown: Function, *, pivots: bool = False) -> Numeric
     if pivots and not local:
         # MUMPS pivots: saddle points have zeros on their diagonals.
         options["pc_factor_mat_solver_type"] = "mumps"
-    return Numerics(options, ConvergenceTest())
+    return Numerics(options, LOCAL_TEST if local else ConvergenceTest())
 
 
 def saddle(residual: Form, unknown: Function) -> Numerics:

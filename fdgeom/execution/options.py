@@ -206,12 +206,11 @@ class CompiledCode:
         asked = asking_for_snes(user, prefix)
         name = f"the option {asked[0]!r}" if asked else "compiled=False"
         self._asked = f"{name} asks for PETSc SNES"
-        #: Whether the user's options leave compiled code.
-        self.wanted = not asked if choice is None else choice
+        wanted = not asked if choice is None else choice
         # Whether options that show iterations are the only reason for PETSc SNES.
         self._shows = choice is None and bool(asked) and all(map(_SHOWS.match, asked))
         #: Why the solves go through PETSc SNES; None if compiled code is to do them.
-        self.why_not = None if self.wanted or self._shows else self._asked
+        self.why_not = None if wanted or self._shows else self._asked
         #: The compiled code; None if there is none.
         self.made: Any = None
         self._required, self._comm, self._what, self._instead = bool(argument), comm, what, instead
@@ -271,13 +270,13 @@ class Fallbacks(dict):
         self._comm, self._what, self._required = comm, what, required
 
     @contextmanager
-    def through_petsc(self, why: str, remedy: str = "") -> Iterator[None]:
+    def through_petsc(self, why: str, failure: SolveFailed | None = None) -> Iterator[None]:
         """Context for such a solve; raises ``SolveFailed`` instead if compiled code is required."""
         if self._required:
+            text = f"the compiled solve stopped with {why}" if failure is None else failure
             raise SolveFailed(
-                f"the compiled solve stopped with {why}, and compiled=True excludes PETSc SNES: leave "
-                "compiled out, so that SNES tries",
-                remedy=remedy or None,
+                f"{text}, and compiled=True excludes PETSc SNES: leave compiled out, so that SNES tries",
+                remedy=failure and failure.remedy,
             )
         yield
         is_first = not self

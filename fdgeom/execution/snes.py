@@ -338,8 +338,6 @@ class SolveRun:
 
     def __init__(self, op: Solve) -> None:
         self.op = op
-        given = () if op.guess is None else fields(op.guess)
-        self._guesses = [*zip(fields(op.unknown), given, strict=False)]
         numerics = op.default_numerics() or plain(op.residual, op.unknown, pivots=True)
         options, prefix, wrote = numerics.options, "", {}
         if op.options is not None:
@@ -356,10 +354,8 @@ class SolveRun:
             if self.op.attempts:
                 self._try_all()
                 return
-            for own, guess in self._guesses:
-                guess.update_ghosts()
-                own.array[...] = guess.array
-                own.written(ghosts_too=True)
+            if self.op.guess is not None:
+                copy_into(self.op.unknown, self.op.guess)
             self.snes.solve()
         except SolveFailed as failure:
             failure.remedy = self.op.remedy() or failure.remedy

@@ -15,7 +15,7 @@ These modules know forms and Functions; `execution` performs operations.
 """
 
 from fdgeom.operations.assemble import Assemble
-from fdgeom.operations.convergence import ConvergenceTest, Reason, Watch
+from fdgeom.operations.convergence import LOCAL_TEST, ConvergenceTest, Reason, Watch
 from fdgeom.operations.copy import Copy
 from fdgeom.operations.flow import (
     Assignments,

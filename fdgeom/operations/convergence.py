@@ -68,6 +68,11 @@ class ConvergenceTest:
         above the first one: the next update would be below round-off. ``stol`` replaces it.
     small, left : float, optional
         See above.
+    secant : float, optional
+        Beside an unknown that has diverged every update is small. So the residual must be small, too:
+        with the slope of all updates together it means an update of at most this times ``small``, or
+        ``stol``, times the unknown. By default that is not asked: where stiffnesses differ by many
+        orders, round-off of stiff directions is as large as the first residual.
     gives_up : bool, optional
         Whether the iteration fails if the residual has grown by 1e15; by default it goes on until a
         linear solve fails.
@@ -91,6 +96,7 @@ class ConvergenceTest:
     last: float | None = None
     small: float = 1e-8
     left: float = 1e-6
+    secant: float = 0.0
     gives_up: bool = False
     notices_circles: bool = False
     rtol: float = 1e-13
@@ -105,6 +111,10 @@ class ConvergenceTest:
             k: kind(options[f"snes_{k}"]) for k, kind in kinds.items() if f"snes_{k}" in options
         }
         return replace(self, **given)
+
+
+#: The test of solves at single nodes or cells.
+LOCAL_TEST = ConvergenceTest(secant=100.0)
 
 
 class Watch:
@@ -131,6 +141,7 @@ class Watch:
     def begin(self, rtol: float, atol: float, stol: float, guess: float, of: float) -> None:
         """Begin an iteration with the tolerances and the norms of the guess and of ``test.of``."""
         self._tolerances, self._of, self._update = (rtol, atol, stol), of, guess
+        self._moved = 0.0
         self._updates: list[float] = []
 
     def decide(self, iteration: int, x: float, step: float, f: float) -> Reason:
@@ -145,6 +156,7 @@ class Watch:
         if iteration == 0:
             self._first = self._before = f
         before, self._before = self._before, f
+        self._moved += step
         if f <= atol:
             return Reason.ABSOLUTE
         if iteration == 0:
@@ -163,13 +175,16 @@ class Watch:
         return Reason.CIRCLING if self.notices_circles and self._circles() else Reason.ITERATING
 
     def _is_last(self, stol: float, x: float, step: float, f: float, before: float) -> bool:
-        test = self.test
-        small = step <= (stol or test.last or 0.0) * x
-        if f >= 0.5 * before:
-            small = small or step <= test.small * x or f <= test.left * self._first
+        test, stays = self.test, f >= 0.5 * before
+        tolerance = stol or test.last or 0.0
+        small = step <= tolerance * x or (stays and step <= test.small * x)
+        # A diverging unknown becomes so large that every update is small beside it.
         if test.last is not None:
-            # A diverging unknown becomes so large that every update is small beside it.
             small = small and f <= self._first
+        if test.secant:
+            limit = test.secant * max(tolerance, test.small) * x
+            small = small and f * self._moved <= limit * self._first
+        small = small or (stays and f <= test.left * self._first)
         return small or step <= test.unnoticed * self._of
 
     def _circles(self) -> bool:

@@ -18,7 +18,7 @@ _CHUNK = 256
 class ListSteps:
     """The operations of a step in compiled code; CannotCompile with the reason if there are none."""
 
-    # A step along a chain whose Newton iteration fails is repeated through PETSc SNES, which decides
+    # A step whose Newton iteration fails is repeated through PETSc SNES, which decides
     # whether the step fails, and why; the stepper's `fallbacks` counts such steps.
     def __init__(
         self, stepper, through_petsc: Callable[[float, float], None], fallbacks: Fallbacks
@@ -61,7 +61,7 @@ class ListSteps:
         if failure is None or failure.words is None:
             return done, failure
         if not done:
-            with self._fallbacks.through_petsc(failure.words, failure.remedy or ""):
+            with self._fallbacks.through_petsc(failure.words, failure):
                 through_petsc(clock.t, dt)
         return max(done, 1), None
 

@@ -374,10 +374,7 @@ class Stepper(OffTape, Method, Restart, Compiled, NotCopied):
     def _step(self, t: float, dt: float) -> None:
         """Move the system from ``t`` by ``dt`` through PETSc."""
         self.system.model.set_time(t + dt)
-        try:
-            self._executor.step(t, dt)
-        finally:
-            self.system.model.set_time(t + dt)
+        self._executor.step(t, dt)
 
     def solve_options(self, name: str = "", names: Sequence[str] = ()) -> SolveOptions:
         """The user's options for a solve, by its name among the names of all solves of the method.

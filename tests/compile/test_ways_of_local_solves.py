@@ -12,6 +12,7 @@ from firedrake import (
     TestFunction,
     VectorFunctionSpace,
     as_vector,
+    cos,
     inner,
     sin,
 )
@@ -29,10 +30,10 @@ SHORT = 2e-3
 #: How each way is called for a block of places.
 CALLS = {
     "written out": "all_le(square<Op::n>(R), 1e-22 * before) ? 1 : -1",
-    "chord": "newton<Op, chord>(X, F, G, k, t, w, b, nullptr, u)",
-    "plain": "newton<Op, plain>(X, F, G, k, t, w, b, nullptr, u)",
-    "prescribed": "prescribed<Op>(X, F, G, k, call.tolerances, right)",
-    "pivoting": "robust<Op>(X, F, G, k, call.tolerances, right, report)",
+    "chord": "newton<Op, chord>(X, F, G, k, call, w, b, nullptr, u)",
+    "plain": "newton<Op, plain>(X, F, G, k, call, w, b, nullptr, u)",
+    "prescribed": "prescribed<Op>(X, F, G, k, call, right)",
+    "pivoting": "robust<Op>(X, F, G, k, call, right, report)",
 }
 COUPLED = np.array([[0.4, -1.0, 0.2], [0.7, 0.3, -0.5], [-0.6, 0.1, 0.9]])
 FRACTIONS = (1.0, 0.5, -0.7, 0.01)
@@ -210,3 +211,30 @@ def test_round_off_ends_the_iteration(way, size, monkeypatch):
     np.testing.assert_allclose(case.u.dat.data_ro, f, atol=4 * 2.3e-16 / size)
     # Linear but for dt u: two updates, and some until the residual of no lane is halved.
     assert stats["newton_iterations"] <= 12
+
+
+#: Equations of each component, and where Newton's method begins.
+ASTRAY = {
+    # Without a solution: the first update, of size 10¹⁰, leads to smaller residuals, or to larger ones.
+    "from a maximum": (lambda u: cos(u) + 1.5, 1e-10),
+    "from a minimum": (lambda u: cos(u) + 1.5, np.pi + 1e-10),
+    "from a pole": (lambda u: 1 / u - 1, 0.0),
+    "without a slope": (lambda u: u**2 - 1, 0.0),
+}
+
+
+@pytest.mark.parametrize("ways", [("plain",), ("prescribed",), ("pivoting",), tuple(CALLS)])
+@pytest.mark.parametrize("name", ASTRAY)
+def test_a_small_update_is_no_solution(name, ways, monkeypatch):
+    """Beside an unknown that has diverged; nor is one that is infinite, or a residual that is."""
+    case, (row, start) = Nodal("nodal"), ASTRAY[name]
+    rows = as_vector([row(case.u[k]) for k in range(SIZE)])
+    case.residual = inner(rows, TestFunction(case.space)) * measures.vertex(case.mesh)
+    case.f.assign(start)
+    before = case.u.dat.data_ro.copy()
+    only(monkeypatch, *ways)
+    # The second component of each node.
+    given = [Prescribed(SIZE * np.arange(CELLS + 1) + 1)] if ways == ("prescribed",) else []
+    failure, _ = run(case, (1.0,), guess=case.f, prescribed=given)
+    assert failure is not None
+    np.testing.assert_array_equal(case.u.dat.data_ro, before)

@@ -112,8 +112,7 @@ def test_without_a_prefix_the_command_line_is_not_read(body, command_line):
 
 def test_compiled_steps_read_tolerances_from_the_command_line(body, command_line):
     command_line(body_snes_max_it=1)
-    stepper = fg.ImplicitMidpoint(body, 0.3, options_prefix="body")
-    assert stepper.is_compiled
+    stepper = fg.ImplicitMidpoint(body, 0.3, options_prefix="body", compiled=True)
     with pytest.raises(fg.StepFailed, match="too many iterations"):
         stepper.advance()
 

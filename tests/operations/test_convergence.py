@@ -12,7 +12,7 @@ from petsc4py import PETSc
 import fdgeom
 from fdgeom.operations import ConvergenceTest, Reason, Watch
 
-HEADER = Path(fdgeom.__file__).parent / "compile" / "cpp" / "convergence.hpp"
+CPP = Path(fdgeom.__file__).parent / "compile" / "cpp"
 PETSC = PETSc.SNES.ConvergedReason
 ON, ABSOLUTE, RELATIVE, UPDATE = Reason.ITERATING, Reason.ABSOLUTE, Reason.RELATIVE, Reason.UPDATE
 
@@ -21,6 +21,8 @@ QUADRATIC = [(0, 0, 1.0), (1, 1, 1e-2), (1, 1e-2, 1e-4), (1, 1e-4, 1e-8), (1, 1e
 ROUND_OFF = (1, 1e-16, 1.2e-15)
 #: Every update small beside an unknown that has diverged, with a residual above the first one.
 FAR = [(0, 0, 1.0), (1e12, 1.0, 1e3), (1e12, 1.0, 1e3)]
+#: The same, with a residual that is bounded.
+BOUNDED = [(0, 0, 1.0), (1e12, 1e12, 0.8), (1e12, 1.0, 0.7)]
 #: Increment and residual of a body at rest are round-off from the beginning.
 REST = [(0, 0, 1e-18), (1e-17, 1e-17, 3e-18), (1e-17, 8e-18, 1e-18)]
 #: The residual grows on the way.
@@ -44,6 +46,10 @@ CASES = {
     "last": ({"last": 1e-7}, QUADRATIC, 4, UPDATE),
     "stol replaces last": ({"last": 1e-7, "stol": 1e-3}, QUADRATIC, 3, UPDATE),
     "far away": ({"last": 1e-9}, FAR, 2, ON),
+    "far away, by the secant": ({"secant": 100.0}, BOUNDED, 2, ON),
+    "far away, unnoticed": ({}, BOUNDED, 2, UPDATE),
+    "round-off from the beginning": ({"secant": 100.0}, [(0, 0, 1e-15), (1, 1e-15, 3e-15)], 1, UPDATE),
+    "a good guess": ({"secant": 100.0}, [(0, 0, 1e-6), (1, 1e-6, 1e-9), (1, 1e-9, 9e-10)], 2, UPDATE),
     "at rest": ({}, REST, 2, ON),
     "at rest, unnoticed": ({"unnoticed": 1e-16, "of": 2.0}, REST, 1, UPDATE),
     "a hill": ({}, HILL, 3, ON),
@@ -87,7 +93,8 @@ def test_decisions(name):
 
 
 HARNESS = """
-#include "{header}"
+#include "{cpp}/lanes.hpp"
+#include "{cpp}/convergence.hpp"
 extern "C" int decide(const Test *t, double guess, double of, const double *norms, long n, int *found) {{
   Watch watch;
   watch.begin(*t, guess > 0.0, guess, of);
@@ -102,8 +109,9 @@ class Test(ctypes.Structure):
 
     __test__ = False
     _fields_ = [
-        (n, ctypes.c_double) for n in ("rtol", "atol", "stol", "unnoticed", "last", "small", "left")
-    ]
+        (n, ctypes.c_double) for n in ("rtol", "atol", "stol", "unnoticed", "last", "small", "left",
+                                "secant")
+    ]  # fmt: skip
     _fields_ += [(n, ctypes.c_int) for n in ("gives_up", "notices_circles", "max_it")]
 
 
@@ -111,7 +119,7 @@ class Test(ctypes.Structure):
 def compiled(tmp_path_factory):
     folder = tmp_path_factory.mktemp("watch")
     code, library = folder / "watch.cpp", folder / "watch.so"
-    code.write_text(HARNESS.format(header=HEADER))
+    code.write_text(HARNESS.format(cpp=CPP))
     subprocess.run(
         ["g++", "-std=c++17", "-O1", "-shared", "-fPIC", code, "-o", library], check=True
     )

@@ -168,7 +168,7 @@ def test_failures_are_noticed_where_they_happen():
     stepper.advance(4)
     before = fields(beam)
     force.assign((0.0, np.nan, 0.0))
-    with pytest.raises(fg.StepFailed, match="values that are not finite, and compiled=True"):
+    with pytest.raises(fg.StepFailed, match="values that are not finite.*, and compiled=True"):
         stepper.advance(10)
     assert stepper.steps == 4
     for name, values in fields(beam).items():
@@ -189,7 +189,7 @@ def unfinished(unit, steps, t, dt, **options):
     return -2, 0, next(k for k, code in enumerate(unit.codes) if code.solves)
 
 
-@pytest.mark.parametrize("method", METHODS.values())
+@pytest.mark.parametrize("method", [*METHODS.values(), fg.PoissonIntegrator])
 def test_steps_that_fall_back_are_counted_and_said(method, monkeypatch):
     beam, same = (moving(INERTIAS["separate"], 5, left="clamped") for _ in range(2))
     stepper, expected = method(beam, DT), method(same, DT, compiled=False)
@@ -222,7 +222,7 @@ def test_steps_that_must_be_compiled_do_not_fall_back(monkeypatch):
     with monkeypatch.context() as changed:
         changed.setattr(Unit, "advance", unfinished)
         with pytest.raises(
-            fg.StepFailed, match="stopped with a singular Jacobian block, and compiled=True"
+            fg.StepFailed, match="stopped with a singular Jacobian block.*, and compiled=True"
         ):
             stepper.advance(3)
     assert stepper.steps == 2

@@ -1,4 +1,5 @@
 // Convergence test of Newton's method; the decisions are those of fdgeom/operations/convergence.py.
+// Included after lanes.hpp.
 #include <algorithm>
 #include <cmath>
 
@@ -6,7 +7,7 @@ namespace {
 
 // The fields of ConvergenceTest; `last` is negative for none.
 struct Test {
-  double rtol, atol, stol, unnoticed, last, small, left;
+  double rtol, atol, stol, unnoticed, last, small, left, secant;
   int gives_up, notices_circles, max_it;
 };
 
@@ -25,6 +26,27 @@ struct Reason {
   };
 };
 
+// The test with the squares of its tolerances.
+FDGEOM_INLINE Test squared(Test t) {
+  for (double* x : {&t.rtol, &t.atol, &t.stol, &t.small, &t.left, &t.secant}) *x *= *x;
+  t.last = std::copysign(t.last * t.last, t.last);
+  return t;
+}
+
+// Whether an update ends the iteration: norms of unknown, update and residual, of the residuals before
+// it and at first, and of all updates together. In lanes norms, tolerances and `half` are squares.
+template <class T>
+FDGEOM_INLINE auto is_last(const Test& t, double half, T x, T step, T f, T before, T first,
+                           T moved) {
+  const double tolerance = t.stol > 0.0 ? t.stol : t.last > 0.0 ? t.last : 0.0;
+  const auto stays = f >= half * before;
+  auto small = (step <= tolerance * x) | (stays & (step <= t.small * x));
+  // A diverging unknown becomes so large that every update is small beside it.
+  if (t.last >= 0.0) small &= f <= first;
+  if (t.secant > 0.0) small &= f * moved <= t.secant * std::fmax(tolerance, t.small) * x * first;
+  return small | (stays & (f <= t.left * first));
+}
+
 // The decisions in one iteration.
 struct Watch {
   Test test;
@@ -37,6 +59,7 @@ struct Watch {
     contracting = must_contract;
     of = norm_of;
     update_ = guess;
+    moved_ = 0.0;
     smallest_ = HUGE_VAL;
     for (double& r : recent_) r = HUGE_VAL;
   }
@@ -47,13 +70,15 @@ struct Watch {
     if (iteration == 0) first_ = before_ = f;
     const double before = before_;
     before_ = f;
+    moved_ += step;
     if (f <= test.atol) return Reason::absolute;
     if (iteration == 0) return Reason::iterating;
     // If the residual has grown by this factor, a small update means nothing.
     const bool lost = f > 1e15 * first_;
     if (lost && test.gives_up) return Reason::grown;
     if (f <= test.rtol * first_) return Reason::relative;
-    if (!lost && is_last(x, step, f, before)) return Reason::update;
+    const bool small = is_last(test, 0.5, x, step, f, before, first_, moved_);
+    if (!lost && (small || step <= test.unnoticed * of)) return Reason::update;
     const double last = update_;
     update_ = step;
     if (contracting && last > 0.0 && last <= step && step > test.small * x)
@@ -63,17 +88,9 @@ struct Watch {
   }
 
  private:
-  double first_ = 0.0, before_ = 0.0, update_ = 0.0;
+  double first_ = 0.0, before_ = 0.0, update_ = 0.0, moved_ = 0.0;
   double smallest_ = HUGE_VAL, recent_[4];
 
-  bool is_last(double x, double step, double f, double before) const {
-    const double tolerance = test.stol > 0.0 ? test.stol : test.last > 0.0 ? test.last : 0.0;
-    bool small = step <= tolerance * x;
-    if (f >= 0.5 * before) small = small || step <= test.small * x || f <= test.left * first_;
-    // A diverging unknown becomes so large that every update is small beside it.
-    if (test.last >= 0.0) small = small && f <= first_;
-    return small || step <= test.unnoticed * of;
-  }
   // Whether none of the last four of at least eight updates is below half of the smallest before.
   bool is_circling(int iteration, double step) {
     smallest_ = std::min(smallest_, recent_[iteration % 4]);

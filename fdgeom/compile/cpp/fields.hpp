@@ -38,7 +38,6 @@ struct Keep { int out; double *p; long stride, size; };  // a copy past the cach
 struct Test;      // convergence.hpp
 struct Tree;      // chain_lu.hpp
 struct Exchange;  // exchange.hpp
-struct Tolerances { double rtol, atol, stol; long max_it, more; };
 struct Report {
   long solves, iterations, failed;  // failed: the place
   double norm;                      // of the residual
@@ -57,8 +56,8 @@ struct Call {
   const char *ghosts;    // 1 for each node of another rank; null on one rank
   const char *held;      // blocks with prescribed unknowns; null: none
   double *inverse;       // of the tangent at zero (`chord`), and whether it is there; null: none
-  Tolerances tolerances;
-  const Test *test;      // of a solve along a chain
+  const Test *test;      // of a solve
+  long extra_updates;    // after the convergence of a local one
   int old, inertia;      // of an update: take the factors of the last one; count negative eigenvalues
   const Tree *tree;      // its segments; null: one in scalars
   // On a general mesh: the places of the call, and the maps from cells to nodes.
@@ -102,7 +101,7 @@ struct Nothing {
 };
 
 constexpr int inverse_size = 64;
-enum Failure { too_many = -1, singular = -2, not_finite = -3, exceeded = -4 };
+constexpr int exceeded = -4;  // of a check; other failures are a `Reason`
 
 FDGEOM_INLINE raw &at(double *p, long k, int c, int size) { return *(raw *)(p + (k * size + c) * W); }
 // The same of the place after each.

@@ -44,7 +44,7 @@ class MotionStepper(Stepper):
         """Check that the motion can start, and find its accelerations."""
         system = self.system
         system.check_start()
-        self._accelerations = Accelerations(system, compiled=self._code.wanted)
+        self._accelerations = Accelerations(system, compiled=self._code.why_not is None)
         self._known = Snapshot([*system.configuration, system.v], [system.time])
         self._time = Number(system.time)
         self._carried = Snapshot([system.acceleration, system.algorithmic])

@@ -12,7 +12,7 @@ from ufl.classes import Expr, Form
 from fdgeom.clock import Time
 from fdgeom.execution import Numerics, PointwiseUpdate, defaults, is_local, saddle_defaults
 from fdgeom.forms import simplify
-from fdgeom.operations import ConvergenceTest, parts
+from fdgeom.operations import LOCAL_TEST, ConvergenceTest, parts
 from fdgeom.systems.system import Model, Output, System
 from fdgeom.validation import firedrake_function
 
@@ -90,7 +90,8 @@ class MotionTraits:
         if local and options["snes_type"] == "newtonls":
             # The matrix takes ten times as long as the residual, and hardly changes in a step.
             options["snes_lag_jacobian"] = 4
-        return Numerics(options, ConvergenceTest(), reuse_matrix=True)
+        test = LOCAL_TEST if local else ConvergenceTest()
+        return Numerics(options, test, reuse_matrix=True)
 
 
 class Motion(System):
