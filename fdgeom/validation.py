@@ -13,7 +13,7 @@ from types import UnionType
 
 import numpy as np
 import ufl
-from firedrake import Function
+from firedrake import Constant, Function
 from ufl.algorithms import extract_arguments
 from ufl.classes import Expr, Measure
 
@@ -35,6 +35,41 @@ class NotCopied:
             f"{name} cannot be copied or pickled, since its copy would hold the same Functions: make "
             f"another {name} as this one was made (fdgeom.save and fdgeom.resume carry a state over)"
         )
+
+
+class Fixed:
+    """Base of classes whose attributes equations are made of, and are fixed from then on."""
+
+    #: The names of the fixed attributes.
+    _fixed_names: frozenset[str] = frozenset()
+
+    def __setattr__(self, name: str, value) -> None:
+        """Set an attribute; one that equations have been made of cannot be replaced."""
+        known = vars(self).get(name, value)
+        if known is not value and name in self._fixed_names:
+            kind = type(self).__name__
+            remedy = f"make another {kind}, or give it Constants or Functions where it takes them"
+            if isinstance(known, Constant | Function):
+                remedy = f"set its values, such as by {kind.lower()}.{name}.assign(...)"
+            raise AttributeError(
+                f"{kind}.{name} cannot be replaced, since the equations have been made of it: {remedy}"
+            )
+        super().__setattr__(name, value)
+
+
+def fix(thing: Fixed, names: Iterable[str] | None = None) -> None:
+    """Refuse to replace attributes from now on; by default all public ones, also of those in tuples."""
+    found = vars(thing) if names is None else names
+    thing._fixed_names = frozenset(name for name in found if not name.startswith("_"))
+    tuples = () if names is not None else (v for v in vars(thing).values() if isinstance(v, tuple))
+    for part in (part for several in tuples for part in several if isinstance(part, Fixed)):
+        fix(part)
+
+
+def read_only(values: np.ndarray) -> np.ndarray:
+    """The array itself, which equations and what has been computed from it would not follow."""
+    values.flags.writeable = False
+    return values
 
 
 def number(name: str, value, *, above=None, least=None, below=None, most=None) -> float:
@@ -182,11 +217,16 @@ def evaluated(name: str, function: Callable, arguments: Sequence[Expr], size: in
     return value
 
 
+def needed_arguments(function: Callable) -> list[str]:
+    """The names of the arguments without which a user's function cannot be called."""
+    free = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = inspect.signature(function).parameters.values()
+    return [p.name for p in parameters if p.kind in free and p.default is inspect.Parameter.empty]
+
+
 def place_and_time(name: str, function: Callable, s, t) -> tuple:
     """Arguments of a user's function, by their names: the time t, the arc length s, or s, t."""
-    parameters = inspect.signature(function).parameters.values()
-    free = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    needed = [p.name for p in parameters if p.kind in free and p.default is inspect.Parameter.empty]
+    needed = needed_arguments(function)
     if len(needed) == 2 and needed[0] not in _TIME and needed[1] != "s":
         return s, t
     if len(needed) == 1 and needed[0] in ("s", *_TIME):

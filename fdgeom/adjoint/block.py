@@ -11,6 +11,7 @@ from pyadjoint import Block
 from pyadjoint.tape import get_working_tape, stop_annotating
 
 from fdgeom.adjoint import variables
+from fdgeom.adjoint.coefficients import refuse_set
 from fdgeom.adjoint.lists import Derivatives
 from fdgeom.adjoint.replay import ChangeReplay, Replay
 from fdgeom.adjoint.steps import StepReplay
@@ -43,6 +44,7 @@ class ReplayBlock(Block):
         ]
         for f in replay.fields:
             variables.refuse_assigned(f)
+            refuse_set(f)
         for f in replay.state:
             variables.meet_others(replay, f, touched)
         for f in replay.inputs:

@@ -65,6 +65,7 @@ class Coefficients:
                         f"gradients by the sources of {field.name()} are not available, since it is "
                         "computed by more than interpolation. Take finite differences of whole runs"
                     )
+                refuse_set(field)
                 reached.add(key(field))
         return reached
 
@@ -75,6 +76,17 @@ class Coefficients:
             if key(field) in reached and keys(dependent.sources.functions) & reached:
                 found += map(up_to_date, dependent.operations)
         return found
+
+
+def refuse_set(field: Function) -> None:
+    """Raise ``NotImplementedError`` if a dependent field has other values than those made of its sources."""
+    dependent = dependent_of(field)
+    dependent.refresh()
+    if not dependent.made.holds():
+        raise NotImplementedError(
+            f"{field.name()} is computed from other Functions, and was set by hand: derivatives and "
+            "replays would compute it anew. Set the Functions that it is computed from"
+        )
 
 
 def _read_by(op: Operation) -> list:

@@ -70,13 +70,14 @@ def gradient(
     if running is not None:
         running = checked_form("running", running)
     with stop_annotating():
-        replay = replay_of(stepper)
+        # Read before the origin, which holds the clock: it may be a Constant.
+        replay, dt = replay_of(stepper), stepper.dt
         forms = [form for form in (objective, running) if form is not None]
         _check_read(replay, wrt, forms)
         origin, wanted = replay.origin([keys(wrt)] * len(replay.snapshots())), replay.data(wrt)
         active = keys(replay.state) | replay.reached_by(wanted)
         at_end = _slopes(replay, objective, active)
-        at_each = None if running is None else _slopes(replay, running, active, stepper.dt)
+        at_each = None if running is None else _slopes(replay, running, active, dt)
         both, d = Objective(at_end, at_each), Derivatives()
         with replay.at(origin, replay.inputs):
             replay.pull(origin, steps, d, wanted, both)

@@ -126,6 +126,7 @@ class Replay:
         remembered = [snapshot.values() for snapshot in snapshots]
         with MadeOnce.replayed():
             self._coefficients.refresh()
+            made = [dependent.made.values() for dependent in dependents]
             self._live.take()
             try:
                 self._standing = origin
@@ -143,8 +144,8 @@ class Replay:
             finally:
                 with shielded():
                     self._live.restore()
-                    for dependent in dependents:
-                        dependent.accept()
+                    for dependent, values in zip(dependents, made, strict=True):
+                        dependent.accept(values)
                     for snapshot, values in zip(snapshots, remembered, strict=True):
                         snapshot.remember(values)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import ufl
-from firedrake import Constant, Function, TestFunction, dot, inner, split
+from firedrake import Constant, TestFunction, dot, inner, split
 from ufl.classes import Expr, Form
 from ufl.corealg.traversal import unique_pre_traversal
 
@@ -30,6 +30,7 @@ from fdgeom.operations import Operation
 from fdgeom.systems.poisson.poisson import PoissonModel, PoissonSystem
 from fdgeom.systems.system import named_energies
 from fdgeom.taping import not_taped, record
+from fdgeom.validation import fix
 
 if TYPE_CHECKING:
     from fdgeom.beams.section import Section
@@ -154,8 +155,6 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
     cites = ("ChenShi2025",)
     # Steps in configuration form never ask for them.
     _forms_are_known = _structure_is_known = True
-    #: The public names that the constructor has set.
-    _fixed_names: frozenset[str] = frozenset()
 
     @compiling("Beam")
     def __init__(
@@ -196,22 +195,10 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
             set_shape(self, consistency.chain, reference_shape)
             consistency.perform([consistency.momentum_of_velocity])
             consistency.settle()
-        self._fixed_names = frozenset(
-            n for n in set(vars(self)) - of_author if not n.startswith("_")
-        )
-
-    def __setattr__(self, name: str, value) -> None:
-        """Set an attribute; what the equations have been made of cannot be replaced."""
-        known = vars(self).get(name, value)
-        if known is not value and (name in self._fixed_names or name in _MADE_OF_THEM):
-            remedy = "make another beam, or give it Constants or Functions, whose values may change"
-            if isinstance(known, Constant | Function):
-                remedy = f"set its values, such as by beam.{name}.assign(...)"
-            raise AttributeError(
-                f"Beam.{name} cannot be replaced, since the equations of the beam have been made of it: "
-                + remedy
-            )
-        super().__setattr__(name, value)
+        fix(self, {*vars(self), *_MADE_OF_THEM} - of_author)
+        fix(section, ["stiffness", "inertia", "axis", "radius"])
+        for part in (self.law, *self.loads):
+            fix(part)
 
     @cached_property
     def motion(self) -> BeamMotion:

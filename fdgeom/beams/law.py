@@ -15,7 +15,7 @@ from fdgeom.forms import shaped_space
 from fdgeom.mean_slope import mean_slope_of
 from fdgeom.messages import Described, format_value, reported_as
 from fdgeom.operations.interpolate import sampled
-from fdgeom.validation import everywhere
+from fdgeom.validation import Fixed, everywhere
 
 _SHAPES = {"energy": (), "stress": (6,), "tangent": (6, 6)}
 # Of the stiffness: the round-off of a stress at rest, and of derivatives that agree.
@@ -24,7 +24,7 @@ _ROUND_OFF = 1e-10
 _PROBE = 0.01
 
 
-class SectionLaw(Described, ABC):
+class SectionLaw(Described, Fixed, ABC):
     """Elastic energy of a section per length: a function ψ(ε) of the elastic strain.
 
     Derive your own law with :meth:`energy`, in UFL. It may read Constants and Functions on the

@@ -126,6 +126,8 @@ class Dependent:
         #: The data that the targets are made from.
         self.sources = Sources(*sources)
         self._make = make
+        #: The targets as they were last made, where users may set other values.
+        self.made = snapshot_of(() if private else targets)
         # Made from meshes alone: comparing versions is quicker than comparing values.
         self._meshes = None if self.follows_a_user else [f.dat for f in self.sources.functions]
         self._versions: list[int] | None = None
@@ -139,22 +141,21 @@ class Dependent:
             dependent.refresh()
         if self._meshes is not None:
             versions = [dat.dat_version for dat in self._meshes]
-            if versions == self._versions:
-                return
-            self._make()
-            self._versions = versions
-            return
-        if self.sources.changed():
-            self._make()
-            self.sources.take()
+            if versions != self._versions:
+                self._make()
+                self._versions = versions
+        elif self.sources.changed():
+            self.renew()
 
     def renew(self) -> None:
         """Recompute the targets in any case, after dependent fields among the sources are up to date."""
         self._make()
+        self.made.take()
         self.sources.take()
 
-    def accept(self) -> None:
-        """Declare that the targets hold the values that belong to the present sources."""
+    def accept(self, made: list) -> None:
+        """Declare that :attr:`made` and the targets hold the values that belong to the present sources."""
+        self.made.remember(made)
         self.sources.take()
 
     @property

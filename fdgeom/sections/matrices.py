@@ -15,7 +15,7 @@ from fdgeom.files import write_text
 from fdgeom.messages import format_value
 from fdgeom.operations.dependent import MadeOnce
 from fdgeom.taping import refuse_recorded
-from fdgeom.validation import array, choice, instance
+from fdgeom.validation import Fixed, array, choice, instance, read_only
 
 from . import properties
 
@@ -31,7 +31,7 @@ class MatrixAlong:
     # A mean of symmetric positive definite matrices is symmetric positive definite, so checks at
     # the stations are enough.
     def __init__(self, stations: np.ndarray, matrices: np.ndarray) -> None:
-        self.stations, self.matrices = _read_only(stations), _read_only(matrices)
+        self.stations, self.matrices = read_only(stations), read_only(matrices)
 
     def __call__(self, s) -> np.ndarray:
         """The matrix at an arc length, (6, 6), or at some, (..., 6, 6)."""
@@ -42,7 +42,7 @@ class MatrixAlong:
         return (1 - part) * self.matrices[k] + part * self.matrices[k + 1]
 
 
-class SectionMatrices:
+class SectionMatrices(Fixed):
     """Base class of sections: stiffness and inertia, from numbers, drawings or stations."""
 
     #: Materials in UFL that numbers were made of: beams do not follow them, and refuse changes.
@@ -307,13 +307,7 @@ def _matrix(name: str, value):
         return value
     matrix = array(name, value, (6, 6), wanted="a 6×6 array of finite numbers or a UFL expression")
     check_positive_definite(name, matrix)
-    return _read_only((matrix + matrix.T) / 2)
-
-
-def _read_only(values: np.ndarray) -> np.ndarray:
-    """The array itself, which beams and what has been computed from it would not follow."""
-    values.flags.writeable = False
-    return values
+    return read_only((matrix + matrix.T) / 2)
 
 
 def check_axis(axis) -> int:

@@ -16,7 +16,7 @@ from fdgeom.forms import is_zero, simplify
 from fdgeom.identities import Identity, check_now
 from fdgeom.operations import Operation
 from fdgeom.operations.dependent import read_in
-from fdgeom.validation import NotCopied, firedrake_function
+from fdgeom.validation import Fixed, NotCopied, firedrake_function
 
 #: The parts of an energy, in the order in which they are recorded.
 PARTS = ("kinetic_energy", "potential_energy", "load_potential")
@@ -228,7 +228,7 @@ class Consistency:
         perform(operations, self._runs)
 
 
-class System(NotCopied, ABC):
+class System(NotCopied, Fixed, ABC):
     """Base class of all systems: Functions that a step changes, and the forms of their motion.
 
     Each family of systems states its equations in its own way, for its steppers. To add a system,

@@ -177,6 +177,21 @@ def test_gradients_without_a_tape_give_the_value_of_the_run(method):
         assert fg.gradient(run.stepper, 3, form, [run.v])[0] == value
 
 
+def test_gradients_take_the_present_length_of_a_step():
+    """Given as a Constant that has changed since the last step."""
+    run, plain, step = Spring(), Spring(), Constant(0.1)
+    form = (dot(run.q, run.q) + run.v[0]) * dx
+    run.stepper.dt = step
+    step.assign(0.03)
+    plain.stepper.dt = 0.03
+    value, _ = fg.gradient(run.stepper, 2, form, [run.force], running=form)
+    expected = 0.0
+    for _ in range(2):
+        plain.stepper.advance()
+        expected += 0.03 * plain.objective()
+    assert value == pytest.approx(expected + plain.objective(), rel=1e-14)
+
+
 def test_a_force_that_jumps_on_the_tape():
     """Values, replays and derivatives are those of the plain run, which finds other accelerations."""
 

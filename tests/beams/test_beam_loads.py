@@ -260,5 +260,5 @@ def test_other_attributes_are_free():
     assert (beam.label, beam.count, beam.colour) == ("b", 1, "blue")
     beam.rod  # noqa: B018
     for name in ("loads", "position", "ends", "rod"):
-        with pytest.raises(AttributeError, match=f"^Beam.{name} cannot be replaced"):
+        with pytest.raises(AttributeError, match=f"^Counted.{name} cannot be replaced"):
             setattr(beam, name, None)

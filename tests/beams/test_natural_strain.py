@@ -169,6 +169,25 @@ def test_assigned_values_act_in_an_assembly():
     np.testing.assert_allclose(ends[1], ends[0], atol=1e-12)
 
 
+def test_an_assigned_jump_is_that_of_a_constant():
+    """The accelerations of the method belong to the new shape at rest in both cases."""
+    ends = []
+    for assigned in (False, True):
+        stretch = Constant(0.0)
+        shape = [0] * 6 if assigned else as_vector([0, 0, 0, stretch, 0, 0])
+        beam = fg.Beam(IntervalMesh(1, 1.0), UNIT, left="clamped", reference_strain=shape)
+        stepper = fg.GeneralizedAlpha(beam, 0.1)
+        stepper.advance(4)
+        if assigned:
+            beam.reference_strain.dat.data[:, 3] = SIZE
+        else:
+            stretch.assign(SIZE)
+        stepper.advance(4)
+        ends.append(along(beam.velocity))
+    assert np.abs(ends[0]).max() > 0.1 * SIZE
+    np.testing.assert_allclose(ends[1], ends[0], atol=1e-14)
+
+
 def test_a_function_that_is_no_strain_is_refused():
     mesh = IntervalMesh(1, 1.0)
     with pytest.raises(ValueError, match="vector of 6"):

@@ -113,6 +113,14 @@ def test_velocities_of_surfaces():
     assert numbers(sheet.velocity(x, time)) == pytest.approx([0.4, 0, 1], abs=1e-15)
 
 
+def test_values_by_default_are_no_time():
+    """As of functions that are made in a loop."""
+    bodies = [fg.LevelSet(lambda x, r=r: dot(x, x) - r**2) for r in (0.5, 1.0)]
+    for body, r in zip(bodies, (0.5, 1.0), strict=True):
+        assert not body.moves
+        assert at(body, np.array([r, 0, 0]), 7.0) == pytest.approx(0, abs=1e-15)
+
+
 def test_directions_may_change():
     """A Constant given as normal or axis is read again."""
     direction, x, time = Constant(AXIS), Constant([1.0, 1.0, 1.0]), Constant(0.4)

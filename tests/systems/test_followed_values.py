@@ -95,6 +95,32 @@ def test_steps_follow_a_boundary_value(given):
     assert np.abs(still.state.dat.data_ro - fresh.state.dat.data_ro).max() > 1e-3
 
 
+@pytest.mark.parametrize("method", [fg.GeneralizedAlpha, fg.HermiteSimpson, fg.FourthOrderAlpha])
+def test_motions_follow_a_value_held_at_rest(method):
+    """It has moved at once and is at rest there, as for a new stepper."""
+    states = []
+    for late in (False, True):
+        q, v, (value, change) = Function(V), Function(V), array()
+        system = fg.SecondOrderSystem(
+            lambda q, v, a, t, w: (a * w + q.dx(0) * w.dx(0)) * dx,
+            q, v, bcs=[DirichletBC(V, value, 2)],
+        )  # fmt: skip
+        if not late:
+            change(0.5)
+        stepper = method(system, 0.05)
+        if late:
+            stepper.advance(2)
+            change(0.5)
+        stepper.advance(3)
+        states.append([np.array(f.dat.data_ro) for f in (q, v)])
+    (q, v), late = states
+    held = DirichletBC(V, 0, 2).nodes
+    assert (q[held], v[held]) == (pytest.approx(0.5), pytest.approx(0, abs=1e-14))
+    assert np.abs(v).max() > 0.1
+    for now, expected in zip(late, (q, v), strict=True):
+        np.testing.assert_allclose(now, expected, atol=1e-11)
+
+
 @GIVEN
 def test_a_value_held_at_rest_must_stay_zero(given):
     """bcs of a constrained system hold a velocity of zero: another value later has a sentence."""

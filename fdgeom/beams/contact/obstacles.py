@@ -1,6 +1,5 @@
 """Obstacles that rods touch, each by the distance from its surface."""
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,7 +15,7 @@ from fdgeom.clock import Time
 from fdgeom.mean_slope import MeanSlope
 from fdgeom.messages import format_value, is_function, reported_as
 from fdgeom.operations.dependent import private
-from fdgeom.validation import evaluated, instance, scalar
+from fdgeom.validation import Fixed, evaluated, instance, needed_arguments, scalar
 
 Number = float | Expr
 #: Of the squared radius of a body: added to squared lengths, so that a root has a slope at zero.
@@ -25,7 +24,7 @@ _ROUNDED = 1e-18
 _DRAWN = 33
 
 
-class Obstacle:
+class Obstacle(Fixed):
     """Base class of obstacles: the distance from the surface and its slope, and the velocity and
     the shape of the surface.
     """
@@ -327,7 +326,7 @@ class LevelSet(Obstacle):
             if not is_function(value):
                 raise TypeError(f"{name} must be a function of x and t, not {format_value(value)}")
         self.function, self._velocity = function, velocity
-        self.moves = len(inspect.signature(function).parameters) > 1
+        self.moves = len(needed_arguments(function)) > 1
         self._symbols = x, t = private(Constant(np.zeros(3))), Time()
         arguments = (x, t) if self.moves else (x,)
         level = _scalar_of("function must give a UFL scalar", function, *arguments)

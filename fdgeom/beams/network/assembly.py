@@ -24,7 +24,7 @@ from fdgeom.clock import Time
 from fdgeom.execution import perform
 from fdgeom.lie import arrays
 from fdgeom.taping import OffTape, not_taped
-from fdgeom.validation import instances
+from fdgeom.validation import fix, instances
 
 # Of the size of the assembly: what nodes that meet may be apart.
 _TOGETHER = 1e-9
@@ -177,6 +177,9 @@ class Assembly(OffTape, RodMotion):
         # So that a load which has no meaning here is refused now.
         self.rod.external_work(self.configuration, TestFunction(self.space))
         self.consistency.read_beams()
+        for part in (*joints, *self.bodies, *common):
+            fix(part)
+        fix(self, ["beams", "bodies", "common_loads", "network", "rod"])
 
     def __repr__(self) -> str:
         joints = () if self.joints is None else self.joints.joints

@@ -14,7 +14,7 @@ from fdgeom.beams.rod.loads import check_at
 from fdgeom.lie import arrays
 from fdgeom.messages import format_value
 from fdgeom.taping import OffTape
-from fdgeom.validation import array, check_moments, number
+from fdgeom.validation import Fixed, array, check_moments, number, read_only
 
 #: Position (3) and triad (3×3, columns: the joint's axes in space) of one side of a joint.
 Side = tuple[Expr, Expr]
@@ -70,7 +70,7 @@ def check_place(name: str, place) -> Place | Ground:
     return place
 
 
-class Joint(OffTape, ABC):
+class Joint(OffTape, Fixed, ABC):
     """A joint between two places.
 
     Each side carries a triad, fixed in the section of its node; the triads of the two sides agree
@@ -271,10 +271,10 @@ def _direction(name: str, axis) -> np.ndarray:
     length = np.linalg.norm(numbers)
     if not (length > 0 and np.isfinite(length)):
         raise ValueError(f"axis must be {wanted}, not {format_value(axis)}")
-    return numbers / length
+    return read_only(numbers / length)
 
 
-class PointBody:
+class PointBody(Fixed):
     """A rigid body fixed to a node of a beam.
 
     Parameters
@@ -319,8 +319,8 @@ class PointBody:
         check_moments(own)
         hat = arrays.so3.hat(array("offset", offset, (3,)))
         #: Body momentum of body velocity at the node (6×6, rotation first).
-        self.matrix = np.block(
-            [[own - mass * hat @ hat, mass * hat], [-mass * hat, mass * np.eye(3)]]
+        self.matrix = read_only(
+            np.block([[own - mass * hat @ hat, mass * hat], [-mass * hat, mass * np.eye(3)]])
         )
 
     def __repr__(self) -> str:

@@ -21,7 +21,7 @@ from fdgeom.mean_slope import mean_slope_of
 from fdgeom.messages import format_value, is_function, reported_as
 from fdgeom.operations.dependent import private
 from fdgeom.taping import refuse_recorded
-from fdgeom.validation import array, evaluated, instances, place_and_time
+from fdgeom.validation import Fixed, array, evaluated, instances, place_and_time
 
 #: Numbers, a UFL vector of 3, or a function of time, or of arc length and time, that gives one.
 Vector = Sequence[float] | Expr | Callable
@@ -83,7 +83,7 @@ class NodalStep:
     weight: Callable[[Inertia, Expr], Expr]
 
 
-class BodyLoad:
+class BodyLoad(Fixed):
     """Base class of loads on beams.
 
     Derive your own load with :meth:`work` or, if it has one, :meth:`potential`. All expressions are

@@ -57,12 +57,13 @@ class MotionStepper(Stepper):
         self.started(found)
 
     def _given(self) -> list:
-        """The coefficients that a user may change, and that are not made from others."""
+        """The coefficients that a user may change, and that are not made from others that may."""
         in_time = {key(f) for f in self.system.model.given_in_time()}
         return [
             c
             for c in self.system.model.coefficients()
-            if dependent_of(c) is None and not (isinstance(c, Function) and key(c) in in_time)
+            if not (isinstance(c, Function) and key(c) in in_time)
+            and ((made := dependent_of(c)) is None or not made.follows_a_user)
         ]
 
     @property
@@ -78,10 +79,14 @@ class MotionStepper(Stepper):
         if self._time.value != self.t:
             # An equilibrium or another stepper has left it.
             self.system.model.set_time(self.t)
-        if modified.intersection(self._carried.keys()) or not self._carried.holds():
+        carried = modified.intersection(self._carried.keys()) | self._carried.changed_keys()
+        own = modified.intersection(self._known.keys()) or not self._known.holds()
+        # A method that carries nothing moves the state, and leaves its own v̇ beside an old a.
+        if carried and not (
+            own and carried.isdisjoint(map(key, self.system.algorithmic.subfunctions))
+        ):
             return self.after_accelerations()
-        own = modified.intersection(self._known.keys())
-        if own or not self._known.holds():
+        if own:
             return self._beginning()
         sampled = self.samples_coefficients and self.steps - self._last_change.step <= 1
         read = self._read.snapshot.keys()
@@ -122,10 +127,12 @@ class MotionStepper(Stepper):
     @cached_property
     def _again(self) -> list[Operation]:
         """The operations that solve for the accelerations after a change of coefficients."""
-        system = self.system
+        system, held = self.system, self.system.held
         pairs = zip(parts(system.algorithmic), parts(system.acceleration), strict=True)
         off, on = zip(*(({a: a - true}, {a: a + true}) for a, true in pairs), strict=True)
         return [
+            # A value that is held at rest has moved at once.
+            *([] if held is None or held.varies else [held.putting()]),
             *(Map(values=values) for values in off),
             *self._accelerations.operations(),
             *(Map(values=values) for values in on),
