@@ -341,19 +341,22 @@ class StaticEquilibrium(OffTape, Compiled, NotCopied):
         if not annotate_tape():
             self._run_steps(action, steps, known=self._path.direction is not None)
             return
-        begin, time, direction = self.load, self._time.value, self._path.direction
+        before, path = self._problem.snapshot(), self._path
+        direction, points = path.direction, list(path.points)
         with stop_annotating():
             point = self._replay.point()
             self._run_steps(action, steps, known=direction is not None)
             point.reach()
-        if self._path.at_limit:
-            self._problem.load, self._path.direction = begin, direction
+        program = LoadProgram(self.load, 1, self._time.value, 0, point)
+        if path.at_limit:
+            before.restore()
+            path.direction, path.points = direction, points
             raise NotImplementedError(
                 "StaticEquilibrium.follow() has reached a limit point of the load, where the equilibrium "
                 "has no derivatives by the load. The beam is again at the start of this call: take "
                 "another step, which ends beside the limit point"
             )
-        self._put_on_tape(LoadProgram(self.load, 1, time, 0, point))
+        self._put_on_tape(program)
 
     def _run_steps(self, step: Callable[[int], None], steps: int, *, known: bool) -> None:
         """Take steps; unless the forms are known, they are compiled for the first one."""

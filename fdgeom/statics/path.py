@@ -15,9 +15,10 @@ from fdgeom.statics.stability import Stability
 # Of a part of a step: how far the path may leave its tangent, and the least cosine of its turn.
 _AWAY, _TURN = 0.5, 0.5
 # Of a step: the least part that is tried. Of the way to a singular point: how closely it is found,
-# and how far before and behind it the stiffness is not near singular. Of a point: least change of the
-# load along the path, over the load, for it to be beside a limit.
-_LEAST, _CLOSE, _OFF, _FLAT = 2.0**-20, 1e-6, 1e-3, 1e-5
+# how close two of them count as one, and how far before and behind it the stiffness is not near
+# singular. Of a point: least change of the load along the path, over the load, for it to be beside a
+# limit.
+_LEAST, _CLOSE, _SAME, _OFF, _FLAT = 2.0**-20, 1e-6, 1e-5, 1e-3, 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,10 +189,16 @@ class EquilibriumPath:
         if there.stability.negative == here.stability.negative:
             return there, None, 1.0
         near, behind, load = self._bracket(here, condition)
-        end = _beyond(behind)
+        crossed = self._at(here, condition, (1 + _SAME) * behind).stability.negative
+        # Not past the next point.
+        for off in (_OFF, _OFF / 8, _OFF / 64):
+            end = _beyond(behind, off)
+            after = self._at(here, condition, end)
+            if after.stability.negative == crossed:
+                break
         if load is None:
-            return self._at(here, condition, end), None, end
-        before, after = (self._at(here, condition, f) for f in ((1 - _OFF) * near, end))
+            return after, None, end
+        before = self._at(here, condition, (1 - _OFF) * near)
         kind = "limit" if before.slope * after.slope < 0 else "bifurcation"
         at = self._at(here, condition, behind)
         point = self._point(kind, load, abs(after.stability.negative - here.stability.negative), at)
@@ -244,8 +251,8 @@ class EquilibriumPath:
         return self._problem.comm.allreduce(float(self._problem.weights @ (a * b)))
 
 
-def _beyond(fraction: float) -> float:
-    """A little more, in ten binary digits, so that results do not depend on the last ones."""
-    end = (1 + _OFF) * fraction
-    unit = 2.0 ** (np.floor(np.log2(end)) - 9)
+def _beyond(fraction: float, off: float) -> float:
+    """A little more, in few binary digits, so that results do not depend on the last ones."""
+    end = (1 + off) * fraction
+    unit = 2.0 ** (np.floor(np.log2(end)) + np.ceil(np.log2(off)))
     return min(1.0, float(np.ceil(end / unit) * unit))

@@ -236,11 +236,13 @@ def test_a_branch_on_the_tape():
         mesh,
         fg.Section(rigid + stiffness * weak, np.eye(6)),
         left="clamped",
-        loads=fg.Load(force=(-1.0, 0, 0), at="right"),
+        loads=fg.Load(force=lambda t: as_vector([-(1 + t), 0, 0]), at="right"),
     )
     statics, aim = fg.StaticEquilibrium(beam), objective([beam.position])
     statics.follow(0.05)
     assert [point.kind for point in statics.points] == ["bifurcation"]
+    # The branch leaves at the time of its point.
+    statics.solve(0.0, time=1.0)
     poses = [beam.position, beam.orientation]
     continue_annotation()
     stiffness.assign(control := holding(stiffness, [1.0]))
@@ -275,11 +277,12 @@ def test_a_point_at_the_limit(arch):
         load = statics.load
         if statics.follow(step) < load:
             step = -step / 2
-    load, before = statics.load, np.array(beam.position.dat.data_ro)
+    load, before, points = statics.load, np.array(beam.position.dat.data_ro), statics.points
     continue_annotation()
     with pytest.raises(NotImplementedError, match="has reached a limit point of the load"):
         statics.follow(step)
     assert statics.load == load
+    assert statics.points == points
     assert np.array_equal(beam.position.dat.data_ro, before)
 
 

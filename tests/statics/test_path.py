@@ -95,6 +95,19 @@ def test_round_column_has_two_modes():
     assert point.load == pytest.approx(euler(1, 1e3, 400.0), rel=2e-3)
 
 
+@pytest.mark.parametrize("other", [1.0001, 1.001, 1.003])
+def test_a_nearly_round_column_has_two_points(other):
+    """It buckles to one side and then, at a little more, to the other."""
+    statics = fg.StaticEquilibrium(column(8, second=other))
+    statics.follow(0.05, steps=2)
+    assert [p.kind for p in statics.points] == ["bifurcation"] * 2
+    assert [p.multiplicity for p in statics.points] == [1, 1]
+    first, last = statics.points
+    # Both have the same error of the mesh.
+    ratio = euler(other, 1e3, 400.0) / euler(1, 1e3, 400.0)
+    assert last.load / first.load == pytest.approx(ratio, abs=1e-5)
+
+
 def test_load_that_turns_with_the_tip():
     """A quarter of the load is a follower: cos(√P) = -η/(1 - η) (Bolotin), K is not symmetric."""
     eta = 0.25
