@@ -93,6 +93,7 @@ def test_decisions(name):
 
 
 HARNESS = """
+#define FDGEOM_WIDTH 4
 #include "{cpp}/lanes.hpp"
 #include "{cpp}/convergence.hpp"
 extern "C" int decide(const Test *t, double guess, double of, const double *norms, long n, int *found) {{
