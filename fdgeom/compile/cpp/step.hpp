@@ -72,7 +72,7 @@ template <class Op> FDGEOM_INLINE int at_places(const Run &X, const Call &call, 
   return 0;
 }
 
-// An operation at the blocks begin..end of a step. Returns 0 or a `Failure`; `most`: Newton iterations.
+// An operation at the blocks begin..end of a step. Returns 0 or a `Reason`; `most`: Newton iterations.
 template <class Op> __attribute__((noinline)) int work(const Run &X, const Call &call, Report &report, long step, long begin, long end, int &most) {
   double *F[Op::ins + 1], *G[Op::outs + 1];
   for (int j = 0; j < call.ins; ++j) F[j] = call.in[j].p + step * call.in[j].stride;
@@ -181,7 +181,7 @@ struct Steps {
 };
 
 // Steps, whose fields are in the rows `first` and following of a trajectory, or backwards from the last row.
-// Returns 0 or a `Failure`; `done`: steps before it, `failed`: its call. With `blocked` only the returned
+// Returns 0 or a `Reason`; `done`: steps before it, `failed`: its call. With `blocked` only the returned
 // value is valid after a failure.
 int advance(const Run &X, long first, long steps, bool back, bool blocked, long *done, int *failed) {
   *done = 0;
