@@ -18,8 +18,8 @@ from fdgeom.errors import SolveFailed
 from fdgeom.execution import Numerics
 from fdgeom.lie.groups import R3xSO3
 from fdgeom.operations import ConvergenceTest, Map, Operation, Prescribed, Reason
-from fdgeom.statics.newton import decide
 from fdgeom.statics.problem import EquilibriumProblem, PathCondition
+from fdgeom.statics.snes import decide
 from fdgeom.statics.stability import Stability, stability_of
 
 # Right-hand sides of the equations for an update: minus the residual with the increments of held nodes,

@@ -11,9 +11,9 @@ from fdgeom.beams.contact.contact import contacts_of
 from fdgeom.errors import CannotCompile, SolveFailed
 from fdgeom.execution.options import CompiledCode, SolveOptions, list_on_help
 from fdgeom.operations import Reason
-from fdgeom.statics.newton import DEFAULTS, GroupNewton
 from fdgeom.statics.problem import EquilibriumProblem, PathCondition
 from fdgeom.statics.rigid_motions import free_motion
+from fdgeom.statics.snes import DEFAULTS, GroupNewton
 from fdgeom.statics.stability import Stability
 
 _COUNTED = ("solves", "newton_iterations", "krylov_iterations")
