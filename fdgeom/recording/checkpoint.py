@@ -10,6 +10,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 from firedrake import Function
+from pyadjoint import stop_annotating
 
 from fdgeom.clock import Clock
 from fdgeom.errors import NotFinite
@@ -24,10 +25,10 @@ from fdgeom.validation import number, whole
 from .stepper_fingerprint import KINDS, bits, differences, fingerprint
 from .transfer import Transfer, cellwise, places_of, points_of, rows_of, scalar_element
 
-FORMAT = 4  # in which cells have extents
+FORMAT = 5  # in which fields of the system have places
 GROUP = "/fdgeom"
 #: Attributes of the clock in a file.
-CLOCK = ("begin", "dt", "last_dt", "first", "steps")
+CLOCK = ("begin", "dt", "last_dt", "first", "steps", "last_change")
 
 
 class Checkpoint(Described):
@@ -93,12 +94,22 @@ def save(stepper, path: str | os.PathLike) -> None:
     Raises
     ------
     ValueError
-        Naming `path` when it cannot be written.
+        Naming `path` when it cannot be written; for extruded meshes.
     StepFailed
         When a value is not finite; the old file is kept.
+
+    Notes
+    -----
+    Fields that depend on values set by hand are computed first, as before a step.
     """
     check_stepper(stepper)
     mesh, comm = stepper.system.mesh, stepper.system.mesh.comm
+    if mesh.extruded:
+        raise ValueError(
+            "restart files of extruded meshes are not available: write the Functions of "
+            "stepper.system.functions() with Firedrake's CheckpointFile"
+        )
+    prepare(stepper)
     functions = _functions(stepper)
     _require_finite(functions, stepper)
     # Tables with a row for each cell, of which this rank has the rows of its cells.
@@ -143,6 +154,13 @@ def check_stepper(value: object) -> None:
             "stepper must be a stepper of a system, such as ImplicitMidpoint(system, dt), not "
             f"{format_value(value)}"
         )
+
+
+def prepare(stepper) -> None:
+    """Update what follows from values that were set by hand, as the next step would."""
+    if hasattr(stepper, "prepare"):
+        with stop_annotating():
+            stepper.prepare()
 
 
 def _require_finite(functions: dict[str, Function], stepper) -> None:
@@ -290,6 +308,7 @@ def _read_header(path: Path) -> dict:
                 steps=operator.index(attributes["steps"]),
                 dt=number("dt", attributes["dt"], above=0),
                 last_dt=number("last_dt", attributes["last_dt"]),
+                last_change=operator.index(attributes["last_change"]),
             )
             sums = {name: part.pop("bits") for name, part in found["functions"].items()}
             return found | {"clock": clock, "bits": sums}

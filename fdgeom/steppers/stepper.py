@@ -111,7 +111,7 @@ class Stepper(OffTape, Method, Restart, Compiled, NotCopied):
     step and the dependent fields belong to that state.
 
     For authors: the methods of a new stepper are those of `Method` (``steppers/method.py``). Others:
-    ``begin_steps``, ``clock``, ``operations``, ``ready_steps``, ``replay``, ``runs``,
+    ``begin_steps``, ``clock``, ``operations``, ``prepare``, ``ready_steps``, ``replay``, ``runs``,
     ``solve_options``, ``state_functions``, ``step_flows``, ``take_steps``, ``take_up``.
     """
 
@@ -244,9 +244,7 @@ class Stepper(OffTape, Method, Restart, Compiled, NotCopied):
         # Solvers are made when they are first needed.
         saying = _SILENT if first else compiling(type(self).__name__)
         with saying, delayed(self.system.comm, INT) as signals:
-            with shielded():
-                self.system.consistency.prepare()
-            self._start()
+            self.prepare()
             compiled = self.ready_steps()
             try:
                 with SNES_STEPS if compiled is None else COMPILED_STEPS:
@@ -263,10 +261,16 @@ class Stepper(OffTape, Method, Restart, Compiled, NotCopied):
                     self.finished()
                     self.system.consistency.settle()
 
+    def prepare(self) -> None:
+        """Update the time, dependent fields and what the method carries, after changes by hand."""
+        with shielded():
+            self.system.model.set_time(self.t)
+            self.system.consistency.prepare()
+        self._start()
+
     def begin_steps(self) -> None:
         """The actions before the first of some steps, without a step."""
-        self.system.consistency.prepare()
-        self._start()
+        self.prepare()
         clock = self.clock
         if clock.dt != clock.last_dt:
             self._rescale(clock.dt / clock.last_dt)

@@ -14,6 +14,7 @@ from fdgeom.beams.rod.variation import body_translation, in_body
 from fdgeom.execution import VectorAssembly
 from fdgeom.forms import shaped_space
 from fdgeom.lie import halves, quaternion
+from fdgeom.operations.dependent import Dependent, refresh
 from fdgeom.systems.system import Output, System
 
 
@@ -70,9 +71,9 @@ class RodOutput(Output):
         self.orientation, self.beams = motion.orientation, motion.members
 
     @cached_property
-    def _in_cells(self) -> dict[str, tuple[Function, VectorAssembly]]:
-        """Strain, stress and elastic energy per length, in the motion's own measure, as fields that
-        are constant in each cell and zero in joints, and their updates.
+    def _in_cells(self) -> dict[str, Function]:
+        """Strain, stress and elastic energy per length, in the motion's own measure, as dependent fields
+        that are constant in each cell and zero in joints.
         """
         rod, g, found = self._system.rod, self._system.configuration, {}
         for name, value in (
@@ -82,26 +83,36 @@ class RodOutput(Output):
         ):
             space = shaped_space(value.ufl_shape, self._system.mesh, "DG", 0)
             # Over the length of the cell: then it is the value there.
-            found[name] = Function(space, name=name), VectorAssembly(rod.cells.values(value))
+            found[name] = _assembled(Function(space, name=name), rod.cells.values(value))
         return found
 
     def fields(self):
         self.refresh()
         motion = self._system
-        strain, stress = (self._in_cells[name][0] for name in ("strain", "stress"))
+        strain, stress = (self._in_cells[name] for name in ("strain", "stress"))
         pose, body = motion.configuration, in_body(motion.orientation, motion.v)
         momentum = ufl.dot(motion.rod.section_inertia.matrix, body)
         fields = shown(pose, strain, stress, momentum, body)
         return fields | contact_fields(motion.rod, pose, motion.v)
 
     def strain_energy(self) -> Expr:
-        """Elastic energy per length, as of the last :meth:`refresh`."""
-        return self._in_cells["strain_energy"][0]
+        """Elastic energy per length."""
+        return self._in_cells["strain_energy"]
 
     def refresh(self) -> None:
         self._system.consistency.prepare()
-        for field, assembly in self._in_cells.values():
-            field.dat.data_wo[...] = assembly.assemble().dat.data_ro
+        refresh(*self._in_cells.values())
+
+
+def _assembled(field: Function, form: Form) -> Function:
+    """A field as a dependent one with the values of an assembled form."""
+    assembly = VectorAssembly(form)
+
+    def make() -> None:
+        field.dat.data_wo[...] = assembly.assemble().dat.data_ro
+
+    Dependent([field], [form], make, private=True)
+    return field
 
 
 def shown(pose, strain: Expr, stress: Expr, momentum: Expr, velocity: Expr) -> dict[str, Expr]:
