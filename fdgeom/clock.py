@@ -1,5 +1,6 @@
 """The clock of a stepper."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from firedrake import Constant
@@ -33,8 +34,9 @@ class Clock(NamedTuple):
     #: Number of steps taken at `begin`.
     first: int = 0
     steps: int = 0
-    #: `steps` when a coefficient was last found to be another; -2 for never.
+    #: `steps` when coefficients were last found to be others, and their numbers; -2 for never.
     last_change: int = -2
+    changed: tuple[int, ...] = ()
 
     @property
     def t(self) -> float:
@@ -58,6 +60,7 @@ class Clock(NamedTuple):
         """The clock after the carried fields have been made for the present Δt."""
         return self._replace(last_dt=self.dt)
 
-    def changed(self) -> "Clock":
-        """The clock where a coefficient is another than before the last step."""
-        return self._replace(last_change=self.steps)
+    def after_change(self, changed: Iterable[int]) -> "Clock":
+        """The clock where coefficients with these numbers are others than before the last step."""
+        before = self.changed if self.last_change == self.steps else ()
+        return self._replace(last_change=self.steps, changed=tuple({*before, *changed}))

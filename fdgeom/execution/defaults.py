@@ -41,18 +41,13 @@ NEWTON = {
 LINEAR = {"snes_type": "ksponly"}
 #: The Jacobian is block diagonal, node by node: inverting the blocks solves exactly.
 LOCAL = {"mat_type": "baij", "ksp_type": "preonly", "pc_type": "pbjacobi"}
-#: One sparse LU of everything; pivots are small where the user's units are.
-COUPLED = {
-    "mat_type": "aij",
-    "ksp_type": "preonly",
-    "pc_type": "lu",
-    "pc_factor_zeropivot": 1e-50,
-}
+#: One sparse LU of everything.
+COUPLED = {"mat_type": "aij", "ksp_type": "preonly", "pc_type": "lu"}
 
 # Up to this number of unknowns a plain LU, in spite of its fill, is faster than a Schur complement.
 _SMALL = 1000
 _MUMPS = {"pc_factor_mat_solver_type": "mumps", "mat_mumps_icntl_7": 5}
-_NATURAL = {"pc_factor_mat_ordering_type": "natural"}
+_NATURAL = {"pc_factor_mat_ordering_type": "natural", "pc_factor_zeropivot": 1e-50}
 _SCHUR = {
     "pc_type": "fieldsplit",
     "pc_fieldsplit_type": "schur",

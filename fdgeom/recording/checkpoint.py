@@ -132,6 +132,7 @@ def save(stepper, path: str | os.PathLike) -> None:
             group = file.create_group(GROUP)
             group.attrs.update({name: getattr(clock, name) for name in CLOCK})
             group.attrs.update(format=FORMAT, writer=temporary.name)
+            group.attrs["changed"] = json.dumps(clock.changed)
             for name, text in texts.items():
                 group[name] = np.frombuffer(json.dumps(text).encode(), dtype=np.uint8)
             for name, f in functions.items():
@@ -309,6 +310,7 @@ def _read_header(path: Path) -> dict:
                 dt=number("dt", attributes["dt"], above=0),
                 last_dt=number("last_dt", attributes["last_dt"]),
                 last_change=operator.index(attributes["last_change"]),
+                changed=tuple(json.loads(attributes["changed"])),
             )
             sums = {name: part.pop("bits") for name, part in found["functions"].items()}
             return found | {"clock": clock, "bits": sums}

@@ -64,6 +64,10 @@ class Iterations:
         else:
             # The nodes are numbered along the beam: a band of 11 beside the diagonal.
             defaults["pc_factor_mat_ordering_type"] = "natural"
+            # A pivot is small beside the entries, whatever the unit.
+            diagonal = self._problem.tangent(self._problem.start()).getDiagonal().getArray()
+            free = np.delete(np.abs(diagonal), self._problem.rows)
+            defaults["pc_factor_zeropivot"] = 1e-14 * free.min(initial=1.0, where=free > 0)
         return self._given.over(defaults)
 
     def _petsc(self, bordered: bool) -> GroupNewton:

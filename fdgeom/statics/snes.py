@@ -121,6 +121,7 @@ class GroupNewton:
     def _decide(self, snes, iteration: int, norms) -> int:
         """PETSc's convergence test, with translations in lengths and their forces as moments."""
         x, f = (v.getArray(readonly=True).copy() for v in (snes.getSolution(), self._f))
+        self._put_given(x[: self._n], f)
         x[: self._n] /= self._lengths
         f[: self._n] *= self._lengths
         if iteration == 0:
@@ -133,6 +134,16 @@ class GroupNewton:
         rtol, atol, stol, _ = snes.getTolerances()
         tolerances = rtol, atol, stol, snes.getDivergenceTolerance()
         return PETSC_REASONS[decide(tolerances, iteration, (size, step, f), self._first)]
+
+    def _put_given(self, u: np.ndarray, f: np.ndarray) -> None:
+        """Replace increments of held nodes in a residual by the forces that they cause."""
+        problem, rows = self._problem, self._problem.rows
+        if self.comm.allreduce(int(f[rows].any())):
+            given = self._tangent.createVecRight()
+            given.getArray()[rows] = -f[rows]
+            f[rows] = 0.0
+            f[: self._n] += (problem.tangent(u) * given).getArray()
+            f[rows] = 0.0
 
     def _border(self, create: bool = False) -> PETSc.Mat:
         """[[K, -p], [normalᵀ, slope]] from the tangent K and the loads p."""

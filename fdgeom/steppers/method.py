@@ -31,7 +31,7 @@ class Method(ABC):
     #: Order of convergence in time.
     order: int
     #: Whether a step with -dt undoes a step with dt.
-    symmetric: ClassVar[bool] = False
+    symmetric: bool = False
     #: Whether the step is a symplectic (Poisson) map, and on what.
     symplectic: ClassVar[bool] = False
     #: Quantities conserved to round-off.

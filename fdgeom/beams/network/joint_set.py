@@ -262,7 +262,7 @@ class JointSet(Condition):
 
     def check_start(self) -> None:
         """Raise ``ValueError`` if the start contradicts the joints, or they contradict one another."""
-        self.check_position()
+        self.check_configuration()
         motion = self._motion
         slope = self.slope(TestFunction(self.space), TrialFunction(motion.space))
         slope = assemble(slope, mat_type="aij").petscmat
@@ -278,7 +278,7 @@ class JointSet(Condition):
                 "others, or from the supports of the beams. Leave them out"
             )
 
-    def check_position(self) -> None:
+    def check_configuration(self) -> None:
         """Raise ``ValueError`` if the joints are violated."""
         self._check("the conditions of the joints", self.defect(), 1.0)
 

@@ -50,21 +50,32 @@ class MotionStepper(Stepper):
         return self._known, self._carried, self._read.snapshot
 
     def start(self, modified=None):
-        modified = modified or frozenset()
+        given, modified = modified is not None, modified or frozenset()
         carried = modified.intersection(self._carried.keys()) | self._carried.changed_keys()
         own = modified.intersection(self._known.keys()) or not self._known.holds()
+        if own and not given:
+            self.system.check_configuration()
+        jump = (modified.intersection(self._read.snapshot.keys()) | self._changed()) - self._sampled
         # A method that carries nothing moves the state, and leaves its own v̇ beside an old a.
         if carried and not (
             own and carried.isdisjoint(map(key, self.system.algorithmic.subfunctions))
         ):
-            return self.after_accelerations()
+            return self._again if jump else self.after_accelerations()
         if own:
             return self._beginning()
-        sampled = self.samples_coefficients and self.steps - self.clock.last_change <= 1
-        read = self._read.snapshot.keys()
-        if not sampled and (modified.intersection(read) or self._read.changed()):
-            return self._again
-        return []
+        return self._again if jump else []
+
+    def _changed(self) -> set[int]:
+        """The keys of coefficients that have changed since the last look."""
+        return self._read.snapshot.changed_keys() if self._read.changed() else set()
+
+    @property
+    def _sampled(self) -> set[int]:
+        """The keys of coefficients that count as functions of time: they changed before the last step."""
+        names, clock = self._read.snapshot.keys(), self.clock
+        if not self.samples_coefficients or self.steps - clock.last_change != 1:
+            return set()
+        return {names[k] for k in clock.changed}
 
     def begins(self, operations):
         return operations is self._starts.get(self._name_of_beginning())
@@ -72,8 +83,9 @@ class MotionStepper(Stepper):
     def started(self, operations):
         if self.begins(operations):
             self.finished()
-        if self._read.changed():
-            self.clock = self.clock.changed()
+        if changed := self._changed():
+            names = self._read.snapshot.keys()
+            self.clock = self.clock.after_change(k for k, x in enumerate(names) if x in changed)
             self._read.take()
 
     def _name_of_beginning(self) -> tuple:

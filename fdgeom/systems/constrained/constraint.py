@@ -131,8 +131,7 @@ class RateConstraint(ABC):
         """Raise ``ValueError`` unless the start is consistent and the constraints independent."""
         # The diagonal of `mass` weighs the degrees of freedom; `back` is ∫ ν·A(q)M⁻¹[w], bilinear,
         # or ∫ ν·A(q)[w] if not given.
-        gradient = self.slope(self.test, TrialFunction(self.tangent))
-        gradient = assemble(gradient, mat_type="aij").petscmat
+        gradient = self._gradient()
         speeds = Function(self.tangent).interpolate(velocity).dat.data_ro
         self._check_consistent(gradient, velocity, speeds)
         with assemble(mass, diagonal=True).dat.vec_ro as diagonal:
@@ -142,6 +141,10 @@ class RateConstraint(ABC):
             weight.getArray()[e.dofs[e.dofs < weight.getLocalSize()]] = 0.0
         back = gradient if back is None else assemble(back, mat_type="aij").petscmat
         self._check_independent(gradient, back, weight)
+
+    def _gradient(self) -> PETSc.Mat:
+        gradient = self.slope(self.test, TrialFunction(self.tangent))
+        return assemble(gradient, mat_type="aij").petscmat
 
     def _check_consistent(self, gradient, velocity: Expr, speeds: np.ndarray) -> None:
         """Raise ``ValueError`` if the start is off the constraint, or its velocity is."""
@@ -266,9 +269,16 @@ class Constraint(RateConstraint):
         """Largest |g(q)|: averages with the multiplier's test functions, over all of them."""
         return self._largest(self._mean("value", lambda: self.value(self.test)))
 
-    def _check_consistent(self, gradient, velocity, speeds) -> None:
+    def check_configuration(self) -> None:
+        """Raise ``ValueError`` if the present configuration is off the constraint."""
+        self._check_value(self._gradient())
+
+    def _check_value(self, gradient) -> None:
         defect, size = self.defect(), self._largest(self.configuration[0].dat.data_ro)
         self._check_small("g(q) = 0", defect, self._row_sums(gradient) * size)
+
+    def _check_consistent(self, gradient, velocity, speeds) -> None:
+        self._check_value(gradient)
         super()._check_consistent(gradient, velocity, speeds)
 
 

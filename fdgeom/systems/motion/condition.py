@@ -50,6 +50,10 @@ class Condition(Described, ABC):
         """The deviation of dΦ/dt from zero, by default at the motion's velocity."""
 
     @abstractmethod
+    def check_configuration(self) -> None:
+        """Raise ``ValueError`` if the present configuration is off the conditions."""
+
+    @abstractmethod
     def check_start(self) -> None:
         """Raise ``ValueError`` if the conditions contradict the start or one another."""
 
