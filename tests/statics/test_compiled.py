@@ -140,6 +140,32 @@ def test_bars_in_any_unit(length, compiled):
 
 
 @pytest.mark.parametrize("compiled", [True, False])
+def test_moved_ends_in_any_unit(compiled):
+    """A wire of a centimetre whose end moves, in metres and in micrometres, takes the same iterations."""
+    found = []
+    for unit in (1.0, 1e6):
+        length = 0.01 * unit
+        stiffness = np.diag([8e-16 * unit**2] * 3 + [3e-3] * 3)
+        end = fg.GivenPose(
+            position=lambda t, length=length: as_vector(
+                [length * (1 - 0.1 * t), 0 * t, 0.3 * length * t]
+            )
+        )
+        beam = fg.Beam(
+            IntervalMesh(8, length), fg.Section(stiffness, np.eye(6)), left="clamped", right=end
+        )
+        statics = fg.StaticEquilibrium(beam, compiled=compiled)
+        statics.solve(time=1.0, steps=10)
+        check_way(statics, compiled)
+        iterations = statics.solver_stats()["newton_iterations"]
+        found.append((beam.position.dat.data_ro / length, iterations))
+    (x, iterations), (y, same) = found
+    # Newton's method ends at 1e-12; the wire is a million times as stiff along as across.
+    np.testing.assert_allclose(x, y, atol=1e-9)
+    assert iterations == same
+
+
+@pytest.mark.parametrize("compiled", [True, False])
 def test_frames_in_any_unit(compiled):
     """A path of a frame is the same in metres and in nanometres."""
     found = []
