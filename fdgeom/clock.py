@@ -34,7 +34,8 @@ class Clock(NamedTuple):
     #: Number of steps taken at `begin`.
     first: int = 0
     steps: int = 0
-    #: `steps` when coefficients were last found to be others, and their numbers; -2 for never.
+    #: `steps` when coefficients were last found to be others (-2 for never), and which: their numbers
+    #: in the order in which the stepper tracks them.
     last_change: int = -2
     changed: tuple[int, ...] = ()
 
@@ -63,4 +64,4 @@ class Clock(NamedTuple):
     def after_change(self, changed: Iterable[int]) -> "Clock":
         """The clock where coefficients with these numbers are others than before the last step."""
         before = self.changed if self.last_change == self.steps else ()
-        return self._replace(last_change=self.steps, changed=tuple({*before, *changed}))
+        return self._replace(last_change=self.steps, changed=tuple(sorted({*before, *changed})))

@@ -196,6 +196,11 @@ class MadeOnce:
             MadeOnce._replays -= 1
 
 
+def in_replay() -> bool:
+    """Whether values are those of a replay, which may be any, and not those that the user has set."""
+    return bool(MadeOnce._replays)
+
+
 def made_once(thing: Expr, of: Sequence[MadeOnce]) -> Expr:
     """Refuse changes of the data in ``of`` wherever the expression is read, and return the expression."""
     # The expression holds one Constant that nothing else reads, or dependent functions alone.

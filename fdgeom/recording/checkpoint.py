@@ -10,7 +10,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 from firedrake import Function
-from pyadjoint import stop_annotating
+from pyadjoint import annotate_tape
 
 from fdgeom.clock import Clock
 from fdgeom.errors import NotFinite
@@ -64,15 +64,17 @@ class Checkpoint(Described):
         writable("path", self.path, comm, replaced=True)
         self._writer = _writer_of(self.path, comm)
 
-    def write(self, stepper) -> None:
-        """Write the present state; ValueError if another run has written to the path."""
+    def write(self, stepper, *, as_it_is: bool = False) -> None:
+        """Write the present state; ValueError if another run has written to the path. ``as_it_is``:
+        also if no step can start from it.
+        """
         comm = stepper.system.mesh.comm
         if self._writer is not None and _writer_of(self.path, comm) not in ("", self._writer):
             raise ValueError(
                 f"checkpoint = '{self.path}' was written by another run meanwhile: give each run a "
                 "path of its own"
             )
-        save(stepper, self.path)
+        (_save if as_it_is else save)(stepper, self.path)
         self._writer = _writer_of(self.path, comm)
 
     def close(self) -> None:
@@ -94,22 +96,28 @@ def save(stepper, path: str | os.PathLike) -> None:
     Raises
     ------
     ValueError
-        Naming `path` when it cannot be written; for extruded meshes.
+        Naming `path` when it cannot be written; for extruded meshes; if no step can start from the
+        state.
     StepFailed
         When a value is not finite; the old file is kept.
 
     Notes
     -----
-    Fields that depend on values set by hand are computed first, as before a step.
+    Fields that depend on values set by hand are computed first, as before a step, by the stepper's
+    ``prepare()`` if it has one; not while pyadjoint records.
     """
     check_stepper(stepper)
-    mesh, comm = stepper.system.mesh, stepper.system.mesh.comm
-    if mesh.extruded:
+    if stepper.system.mesh.extruded:
         raise ValueError(
             "restart files of extruded meshes are not available: write the Functions of "
             "stepper.system.functions() with Firedrake's CheckpointFile"
         )
     prepare(stepper)
+    _save(stepper, path)
+
+
+def _save(stepper, path: str | os.PathLike) -> None:
+    mesh, comm = stepper.system.mesh, stepper.system.mesh.comm
     functions = _functions(stepper)
     _require_finite(functions, stepper)
     # Tables with a row for each cell, of which this rank has the rows of its cells.
@@ -159,9 +167,9 @@ def check_stepper(value: object) -> None:
 
 def prepare(stepper) -> None:
     """Update what follows from values that were set by hand, as the next step would."""
-    if hasattr(stepper, "prepare"):
-        with stop_annotating():
-            stepper.prepare()
+    # While pyadjoint records, the next step does so on the tape.
+    if hasattr(stepper, "prepare") and not annotate_tape():
+        stepper.prepare()
 
 
 def _require_finite(functions: dict[str, Function], stepper) -> None:

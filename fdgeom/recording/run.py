@@ -46,7 +46,7 @@ def run(
     Parameters
     ----------
     stepper : stepper
-        Has `system`, `t`, `dt`, `steps`, `advance(n)` and `solver_stats()`.
+        Has `system`, `t`, `dt`, `steps`, `advance(n)` and `solver_stats()`, and perhaps `prepare()`.
     until : float, optional
         Time to reach, later than `stepper.t`. If it is not a whole number of steps away (to a
         millionth of a step), the run ends with the first step beyond it.
@@ -88,8 +88,11 @@ def run(
 
     Notes
     -----
+    Before the first sample, fields that depend on values set by hand are computed, as before a step,
+    by ``stepper.prepare()``.
+
     While pyadjoint records, the steps between two samples or outputs are one block on its tape; samples
-    and outputs are not recorded there.
+    and outputs are not recorded there. The first sample then has those fields as they are.
 
     Whatever exception ends the run, files are closed, the last checkpoint is written, and the
     samples up to then are attached to the exception as `exc.history`. Ctrl-C stops between two
@@ -170,7 +173,7 @@ def run(
             if checkpoint is not None and stepper.steps > first:
                 try:
                     with stop_annotating():
-                        checkpoint.write(stepper)
+                        checkpoint.write(stepper, as_it_is=True)
                 except Exception as second:
                     # The first exception is the one to report; the previous checkpoint is still there.
                     exc.add_note(f"no last checkpoint was written: {second}")

@@ -131,11 +131,13 @@ def _placed_bits(f: Function) -> int:
         for c in (corners.min(0, initial=np.inf), corners.max(0, initial=-np.inf))
     ]
     low, high = np.min(ends[0], axis=0), np.max(ends[1], axis=0)
-    middle = cellwise(mesh.coordinates).reshape(mesh.cell_set.size, -1, len(low)).mean(axis=1)
+    # Sizes, not -1: a rank may have no cell.
+    places = cellwise(mesh.coordinates)
+    middle = places.reshape(*places.shape[:2], len(low)).mean(axis=1)
     # Means may differ in the last bits; few are so near to a whole number.
     place = np.floor((middle - low) / max(high - low) * 2**20 + 0.381966).astype(np.uint64)
     values = cellwise(f)
-    values = np.ascontiguousarray(values.reshape(*values.shape[:2], -1)).view(np.uint64)
+    values = np.ascontiguousarray(values.reshape(*values.shape[:2], f.dat.cdim)).view(np.uint64)
     mixed = np.zeros(values.shape[:2], dtype=np.uint64)
     for k in range(place.shape[1]):
         mixed = _mix(mixed ^ place[:, None, k])

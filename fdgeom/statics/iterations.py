@@ -64,10 +64,6 @@ class Iterations:
         else:
             # The nodes are numbered along the beam: a band of 11 beside the diagonal.
             defaults["pc_factor_mat_ordering_type"] = "natural"
-            # A pivot is small beside the entries, whatever the unit.
-            diagonal = self._problem.tangent(self._problem.start()).getDiagonal().getArray()
-            free = np.delete(np.abs(diagonal), self._problem.rows)
-            defaults["pc_factor_zeropivot"] = 1e-14 * free.min(initial=1.0, where=free > 0)
         return self._given.over(defaults)
 
     def _petsc(self, bordered: bool) -> GroupNewton:
@@ -75,11 +71,19 @@ class Iterations:
         found = self._through_petsc.get(bordered)
         if found is None or not found.is_usable:
             options, prefix, given = self._options()
+            if options.get("pc_factor_mat_ordering_type") == "natural":
+                options.setdefault("pc_factor_zeropivot", self._least_pivot())
             found = self._through_petsc[bordered] = GroupNewton(
                 self._problem, self._counts, bordered=bordered, options=options, prefix=prefix,
                 given=given,
             )  # fmt: skip
         return found
+
+    def _least_pivot(self) -> float:
+        """A pivot that is round-off beside the entries, whatever the unit."""
+        diagonal = self._problem.tangent(self._problem.start()).getDiagonal().getArray()
+        free = np.delete(np.abs(diagonal), self._problem.rows)
+        return 1e-14 * float(free[free > 0].min(initial=np.inf)) if free.any() else 0.0
 
     @cached_property
     def _compiled(self) -> Any:

@@ -292,7 +292,7 @@ def _blocks(values: np.ndarray) -> sparse.csr_matrix:
 
 
 def _sizes(lengths: np.ndarray) -> np.ndarray:
-    """Factors that make moments forces, and displacements of rotations, by the length of all beams."""
+    """Factors by which moments become forces; rotations divided by them become displacements."""
     return np.array([1 / lengths.sum()] * 3 + [1.0] * 3)
 
 

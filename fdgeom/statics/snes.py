@@ -121,7 +121,7 @@ class GroupNewton:
     def _decide(self, snes, iteration: int, norms) -> int:
         """PETSc's convergence test, with translations in lengths and their forces as moments."""
         x, f = (v.getArray(readonly=True).copy() for v in (snes.getSolution(), self._f))
-        self._put_given(x[: self._n], f)
+        self._put_given(x[: self._n], f, iteration)
         x[: self._n] /= self._lengths
         f[: self._n] *= self._lengths
         if iteration == 0:
@@ -135,14 +135,17 @@ class GroupNewton:
         tolerances = rtol, atol, stol, snes.getDivergenceTolerance()
         return PETSC_REASONS[decide(tolerances, iteration, (size, step, f), self._first)]
 
-    def _put_given(self, u: np.ndarray, f: np.ndarray) -> None:
+    def _put_given(self, u: np.ndarray, f: np.ndarray, iteration: int) -> None:
         """Replace increments of held nodes in a residual by the forces that they cause."""
+        # After the first iteration they are round-off. Along a path nodes do not move; a tangent there
+        # would end the extrapolation of the predictor.
         problem, rows = self._problem, self._problem.rows
-        if self.comm.allreduce(int(f[rows].any())):
-            given = self._tangent.createVecRight()
-            given.getArray()[rows] = -f[rows]
-            f[rows] = 0.0
-            f[: self._n] += (problem.tangent(u) * given).getArray()
+        given = -f[rows]
+        f[rows] = 0.0
+        if iteration == 0 and not self._bordered and self.comm.allreduce(int(given.any())):
+            needed = self._tangent.createVecRight()
+            needed.getArray()[rows] = given
+            f[: self._n] += (problem.tangent(u) * needed).getArray()
             f[rows] = 0.0
 
     def _border(self, create: bool = False) -> PETSc.Mat:

@@ -8,7 +8,7 @@ from ufl.core.expr import Expr
 
 from fdgeom.execution import Numerics, saddle
 from fdgeom.operations import Flow, Solve, parts, with_assignments
-from fdgeom.operations.dependent import Sources
+from fdgeom.operations.dependent import Sources, in_replay
 from fdgeom.steppers.stepper import Stepper
 
 
@@ -26,9 +26,13 @@ class HolonomicStepper(Stepper):
         self._constraint_data.take()
 
     def start(self, modified=None):
-        if modified is None and self._constraint_data.changed():
-            self.system.constraint.check_configuration()
+        if not in_replay() and self._constraint_data.changed():
+            self.system.constraint.check_configuration(loosely=True)
         return super().start(modified)
+
+    def started(self, operations):
+        super().started(operations)
+        self._constraint_data.take()
 
     def finished(self):
         super().finished()

@@ -114,7 +114,11 @@ class Restart:
         return False
 
     def started(self, operations: list[Operation]) -> None:
-        """Note that the operations of :meth:`start` have been performed."""
+        """Note that the operations of :meth:`start` have been performed.
+
+        Until something changes, :meth:`start` then returns none: it is also called where a run or a
+        restart file begins, without a step.
+        """
 
     def rescale(self, ratio: Constant) -> list[Operation]:
         """The operations before a step that is ``ratio`` times as long as the one before."""

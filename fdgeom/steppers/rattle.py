@@ -135,6 +135,10 @@ class SHAKE(_Verlet):
         of_state = set(self._known.keys()).intersection(modified or ())
         return self.system.multiplier_operations if of_state or not self._known.holds() else []
 
+    def started(self, operations):
+        super().started(operations)
+        self._known.take()
+
     def finished(self):
         super().finished()
         self._known.take()

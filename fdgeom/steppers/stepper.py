@@ -100,11 +100,11 @@ class Stepper(OffTape, Method, Restart, Compiled, NotCopied):
     and Constants in the system's forms, the expressions that define them, and the mesh's
     coordinates; by Firedrake, a PETSc Vec or a NumPy view. The next step uses the new values, in
     compiled code and through PETSc SNES alike, and accelerations that a method carries are solved
-    for again. A field counts as set if its values differ from those after the last step; recorded
-    runs and replays use the same rule.
+    for again. A field counts as set if its values differ from those after the last step, or at the
+    beginning of a run or of a restart file; recorded runs and replays use the same rule.
 
     The stepper has the only clock: t is t₀ + n Δt, not a sum. The system's time is set to it when
-    the stepper is made, after steps, after a failure and by :func:`fdgeom.resume`.
+    the stepper is made, before and after steps, after a failure and by :func:`fdgeom.resume`.
 
     However :meth:`advance` ends (a failed step, Ctrl-C, an error in a callback, no memory), the
     state is that after a completed step. The clock, the fields that the method carries from step to

@@ -96,7 +96,7 @@ class RodOutput(Output):
         return fields | contact_fields(motion.rod, pose, motion.v)
 
     def strain_energy(self) -> Expr:
-        """Elastic energy per length."""
+        """Elastic energy per length; outside of fdgeom as of the last :meth:`refresh`."""
         return self._in_cells["strain_energy"]
 
     def refresh(self) -> None:

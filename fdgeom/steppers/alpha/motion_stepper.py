@@ -5,8 +5,8 @@ from functools import cached_property
 from firedrake import Function, SpatialCoordinate
 
 from fdgeom.data import Snapshot, key
-from fdgeom.operations import Copy, Map, Operation, parts
-from fdgeom.operations.dependent import Sources, dependent_of
+from fdgeom.operations import Copy, Map, Operation, each_part, parts
+from fdgeom.operations.dependent import Sources, dependent_of, in_replay
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.motion.accelerations import Accelerations
 
@@ -24,6 +24,7 @@ class MotionStepper(Stepper):
         self._accelerations = Accelerations(system, compiled=self._code.why_not is None)
         self._known = Snapshot([*system.configuration, system.v], [system.time])
         self._carried = Snapshot([system.acceleration, system.algorithmic])
+        self._placed = each_part(system.configuration)
         self._starts: dict[tuple, list[Operation]] = {}
         self._read = Sources(SpatialCoordinate(system.mesh), *self._given())
         found = self._beginning()
@@ -50,11 +51,12 @@ class MotionStepper(Stepper):
         return self._known, self._carried, self._read.snapshot
 
     def start(self, modified=None):
-        given, modified = modified is not None, modified or frozenset()
+        modified = modified or frozenset()
         carried = modified.intersection(self._carried.keys()) | self._carried.changed_keys()
         own = modified.intersection(self._known.keys()) or not self._known.holds()
-        if own and not given:
-            self.system.check_configuration()
+        moved = self._known.changed_keys().intersection(map(key, self._placed)) if own else ()
+        if moved and not in_replay():
+            self.system.check_configuration(loosely=True)
         jump = (modified.intersection(self._read.snapshot.keys()) | self._changed()) - self._sampled
         # A method that carries nothing moves the state, and leaves its own v̇ beside an old a.
         if carried and not (
@@ -75,13 +77,13 @@ class MotionStepper(Stepper):
         names, clock = self._read.snapshot.keys(), self.clock
         if not self.samples_coefficients or self.steps - clock.last_change != 1:
             return set()
-        return {names[k] for k in clock.changed}
+        return {names[k] for k in clock.changed if k < len(names)}
 
     def begins(self, operations):
         return operations is self._starts.get(self._name_of_beginning())
 
     def started(self, operations):
-        if self.begins(operations):
+        if operations:
             self.finished()
         if changed := self._changed():
             names = self._read.snapshot.keys()
