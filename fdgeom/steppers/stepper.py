@@ -97,11 +97,12 @@ class Stepper(OffTape, Method, Restart, Compiled, NotCopied):
     Notes
     -----
     Between two calls of :meth:`advance` you may change the state and every coefficient: Functions
-    and Constants in the system's forms, the expressions that define them, and the mesh's
-    coordinates; by Firedrake, a PETSc Vec or a NumPy view. The next step uses the new values, in
-    compiled code and through PETSc SNES alike, and accelerations that a method carries are solved
-    for again. A field counts as set if its values differ from those after the last step, or at the
-    beginning of a run or of a restart file; recorded runs and replays use the same rule.
+    and Constants in the system's forms, the expressions that define them, and the coordinates of
+    its mesh, except that of a beam; by Firedrake, a PETSc Vec or a NumPy view. The next step uses
+    the new values, in compiled code and through PETSc SNES alike, and accelerations that a method
+    carries are solved for again. A field counts as set if its values differ from those after the
+    last step, or at the beginning of a run or of a restart file; recorded runs and replays use the
+    same rule.
 
     The stepper has the only clock: t is t₀ + n Δt, not a sum. The system's time is set to it when
     the stepper is made, before and after steps, after a failure and by :func:`fdgeom.resume`.

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import ufl
-from firedrake import Form, Function
+from firedrake import Form, Function, SpatialCoordinate
 from ufl.core.expr import Expr
 
 from fdgeom.beams.contact.contact import contact_fields
@@ -14,12 +14,25 @@ from fdgeom.beams.rod.variation import body_translation, in_body
 from fdgeom.execution import VectorAssembly
 from fdgeom.forms import shaped_space
 from fdgeom.lie import halves, quaternion
-from fdgeom.operations.dependent import Dependent, refresh
+from fdgeom.operations.dependent import Dependent, MadeOnce, refresh
 from fdgeom.systems.system import Output, System
 
 
 class RodSystem(System):
     """Base class of beams and networks of rods: total momenta in space."""
+
+    @cached_property
+    def _places(self) -> MadeOnce:
+        return MadeOnce(
+            "the mesh of a beam has moved since the beam was made, which lengths, loads and sections "
+            "would follow in part: make another beam",
+            SpatialCoordinate(self.mesh),
+        )
+
+    def _check_data(self) -> None:
+        for beam in getattr(self, "members", (self,)):
+            beam._places.refresh()
+        super()._check_data()
 
     def linear_momentum(self) -> np.ndarray:
         """Total linear momentum in space, shape (3,): ∫ R n of the momentum (m, n)."""
