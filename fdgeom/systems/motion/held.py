@@ -38,9 +38,6 @@ class Held(ABC):
     def expressions(self) -> tuple[Expr, ...]:
         """The given values that are UFL expressions."""
 
-    def check_data(self) -> None:
-        """Raise ``ValueError`` if data were replaced that are read no more."""
-
     def parameters(self) -> dict[str, object]:
         """Their places and constant values, for checkpoints; none in general."""
         return {}
@@ -109,6 +106,7 @@ class GivenMotion(Held):
         return self._values
 
     def check_data(self) -> None:
+        """Raise ``ValueError`` if a given value was replaced."""
         self._given.check()
 
     def parameters(self):

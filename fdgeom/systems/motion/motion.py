@@ -237,11 +237,6 @@ class Motion(System):
     def accelerated(self, belong: Callable[[], bool]) -> None:
         """Note that acceleration and multiplier belong to the state while ``belong()`` is true."""
 
-    def _check_data(self) -> None:
-        if self.held is not None:
-            self.held.check_data()
-        super()._check_data()
-
     def check_configuration(self, *, loosely: bool = False) -> None:
         """Raise ``ValueError`` if methods cannot move the present configuration; ``loosely``: if it is
         farther off than steps leave.
