@@ -125,7 +125,7 @@ class SecondOrderSystem(Motion):
         return Identity((self.q, self.v), (form,), equation, values="present")
 
     def _check_data(self) -> None:
-        if self.held is not None:
+        if isinstance(self.held, GivenMotion):
             self.held.check_data()
         super()._check_data()
 
