@@ -1,5 +1,6 @@
 """The clock of a stepper."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from firedrake import Constant
@@ -33,6 +34,10 @@ class Clock(NamedTuple):
     #: Number of steps taken at `begin`.
     first: int = 0
     steps: int = 0
+    #: `steps` when coefficients were last found to be others (-2 for never), and which: their numbers
+    #: in the order in which the stepper tracks them.
+    last_change: int = -2
+    changed: tuple[int, ...] = ()
 
     @property
     def t(self) -> float:
@@ -42,16 +47,21 @@ class Clock(NamedTuple):
     def after(self, steps: int, last_dt: float | None = None) -> "Clock":
         """The clock so many steps later."""
         last_dt = self.dt if last_dt is None else last_dt
-        return Clock(self.begin, self.dt, last_dt, self.first, self.steps + steps)
+        return self._replace(last_dt=last_dt, steps=self.steps + steps)
 
     def set_to(self, t: float) -> "Clock":
         """The clock at another time, after the same number of steps."""
-        return Clock(t, self.dt, self.last_dt, self.steps, self.steps)
+        return self._replace(begin=t, first=self.steps)
 
     def with_dt(self, dt: float) -> "Clock":
         """The clock with another step from here on."""
-        return self if dt == self.dt else Clock(self.t, dt, self.last_dt, self.steps, self.steps)
+        return self if dt == self.dt else self.set_to(self.t)._replace(dt=dt)
 
     def begun(self) -> "Clock":
         """The clock after the carried fields have been made for the present Δt."""
-        return Clock(self.begin, self.dt, self.dt, self.first, self.steps)
+        return self._replace(last_dt=self.dt)
+
+    def after_change(self, changed: Iterable[int]) -> "Clock":
+        """The clock where coefficients with these numbers are others than before the last step."""
+        before = self.changed if self.last_change == self.steps else ()
+        return self._replace(last_change=self.steps, changed=tuple(sorted({*before, *changed})))

@@ -36,6 +36,7 @@ from ufl.classes import (
     Sum,
     Zero,
 )
+from ufl.corealg.multifunction import MultiFunction
 from ufl.corealg.traversal import unique_pre_traversal
 from ufl.domain import extract_domains
 
@@ -240,6 +241,9 @@ def check_depends(name: str, form: Form, *functions: Function) -> None:
 
 def is_affine(residual: Form, unknown: Function) -> bool:
     """Whether a residual is of first degree in ``unknown``: its Jacobian does not contain it."""
+    # A force of dry friction, say, has the slope zero.
+    if any(has_kink(i.integrand(), unknown) for i in simplify(residual).integrals()):
+        return False
     jacobian = simplify(ufl.derivative(residual, unknown))
     return is_zero(jacobian) or not depends_on(jacobian, unknown)
 
@@ -248,6 +252,35 @@ def has_kink(expression: Expr, *state: Expr) -> bool:
     """Whether an expression has a conditional or a sign of the state, unseen by derivatives."""
     asking = (e for e in unique_pre_traversal(expression) if isinstance(e, _KINKS))
     return any(part in state for e in asking for part in unique_pre_traversal(e))
+
+
+class EachCase(MultiFunction):
+    """Both sides of each conditional with weights of no pattern: an identity holds for both."""
+
+    expr = MultiFunction.reuse_if_untouched
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._proportions: dict[Expr, float] = {}
+
+    def _share(self, case: Expr) -> float:
+        # Of no pattern, and the same in every run: the compiled forms are kept by their text.
+        return self._proportions.setdefault(case, (0.37 + 0.61803399 * len(self._proportions)) % 1)
+
+    def conditional(self, o, condition, one, other):
+        share = self._share(o.ufl_operands[0])
+        return share * one + (1 - share) * other
+
+    def max_value(self, o, one, other):
+        share = self._share(ufl.gt(*o.ufl_operands))
+        return share * one + (1 - share) * other
+
+    def min_value(self, o, one, other):
+        share = self._share(ufl.lt(*o.ufl_operands))
+        return share * one + (1 - share) * other
+
+    def abs(self, o, value):
+        return self._share(o.ufl_operands[0]) * value
 
 
 def polynomial_degree(functional: Form, *state: Function, highest: int = 8) -> int | None:

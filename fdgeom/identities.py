@@ -3,17 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-import ufl
 from firedrake import Constant, Form, Function
 from pyadjoint.tape import no_annotations
 from tsfc.ufl_utils import extract_firedrake_constants
 from ufl.algorithms import extract_coefficients, replace
 from ufl.algorithms.map_integrands import map_integrand_dags
-from ufl.classes import Expr
-from ufl.corealg.multifunction import MultiFunction
 
 from fdgeom.execution import FunctionalAssembly
-from fdgeom.forms import is_real, simplify
+from fdgeom.forms import EachCase, is_real, simplify
 from fdgeom.operations.dependent import Sources, refresh
 
 # Agreement to round-off of sums over cells; what is wrong is off by orders of magnitude.
@@ -54,7 +51,7 @@ class Identity:
         self._watched: Sources | None = None
         # A mixture of cases would refuse what is equal only because conditions exclude one another, and
         # is not defined where two sides never are at once.
-        for self._cases in (_EachCase(), None) if values == "all" else (None,):
+        for self._cases in (EachCase(), None) if values == "all" else (None,):
             self._equation = equation(self._put)
             self.defect = self._largest(noise=0.0 if values == "present" else 0.1)
             if not np.isnan(self.defect):
@@ -173,32 +170,3 @@ def difference(a, b) -> float:
     if not difference:
         return 0.0
     return difference / scale if scale else np.inf
-
-
-class _EachCase(MultiFunction):
-    """Both sides of each conditional with weights of no pattern: an identity holds for both."""
-
-    expr = MultiFunction.reuse_if_untouched
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._proportions: dict[Expr, float] = {}
-
-    def _share(self, case: Expr) -> float:
-        # Of no pattern, and the same in every run: the compiled forms are kept by their text.
-        return self._proportions.setdefault(case, (0.37 + 0.61803399 * len(self._proportions)) % 1)
-
-    def conditional(self, o, condition, one, other):
-        share = self._share(o.ufl_operands[0])
-        return share * one + (1 - share) * other
-
-    def max_value(self, o, one, other):
-        share = self._share(ufl.gt(*o.ufl_operands))
-        return share * one + (1 - share) * other
-
-    def min_value(self, o, one, other):
-        share = self._share(ufl.lt(*o.ufl_operands))
-        return share * one + (1 - share) * other
-
-    def abs(self, o, value):
-        return self._share(o.ufl_operands[0]) * value

@@ -12,6 +12,7 @@ from fdgeom.adjoint.steps import StepReplay
 from fdgeom.adjoint.values import cotangent_of, keys, parts
 from fdgeom.forms import checked_form
 from fdgeom.messages import format_value
+from fdgeom.operations.dependent import dependent_of, read_in
 from fdgeom.validation import whole
 
 # Derivatives of so many functionals are cached.
@@ -76,6 +77,7 @@ def gradient(
         _check_read(replay, wrt, forms)
         origin, wanted = replay.origin([keys(wrt)] * len(replay.snapshots())), replay.data(wrt)
         active = keys(replay.state) | replay.reached_by(wanted)
+        _check_fields(replay, forms, active)
         at_end = _slopes(replay, objective, active)
         at_each = None if running is None else _slopes(replay, running, active, dt)
         both, d = Objective(at_end, at_each), Derivatives()
@@ -109,6 +111,20 @@ def _check(stepper, steps: int, wrt) -> None:
             )
         if len(f.function_space()) == 1 and f is f.function_space().mesh().coordinates:
             raise NotImplementedError(f"wrt: {NO_PLACES}")
+
+
+def _check_fields(replay: StepReplay, forms: Sequence[Form], active: set[int]) -> None:
+    """Raise ``NotImplementedError`` for a field that objectives read and no step updates."""
+    updated = keys(replay.fields)
+    for f in (c for form in forms for c in form.coefficients()):
+        dependent = dependent_of(f)
+        if dependent is None or keys([f]) <= updated | keys(replay.state):
+            continue
+        if keys(x for x in read_in(f) if isinstance(x, Function)) & active:
+            raise NotImplementedError(
+                f"the objective reads {f.name()}, a field that is computed from others and that no "
+                "step reads: state the objective by the fields that it is computed from"
+            )
 
 
 def _check_read(replay: StepReplay, wrt: Sequence[Function], forms: Sequence[Form]) -> None:

@@ -16,12 +16,12 @@ from fdgeom.adjoint.objective import Objective
 from fdgeom.adjoint.replay import Origin, Replay
 from fdgeom.adjoint.values import Kept, Vectors, keys
 from fdgeom.clock import Clock
-from fdgeom.data import Snapshot
+from fdgeom.data import Snapshot, key
 from fdgeom.errors import CannotCompile
 from fdgeom.execution.options import REVERSE_SWEEP, falling_back
 from fdgeom.interrupt import shielded
 from fdgeom.operations import Operation, Solve, Strides, each_part
-from fdgeom.operations.dependent import snapshot_of
+from fdgeom.operations.dependent import dependent_of, snapshot_of
 
 #: Up to so many bytes of states are saved; beyond that steps are repeated from checkpoints.
 MEMORY = 2**29
@@ -67,9 +67,14 @@ class StepReplay(Replay):
         self._finish = [*stepper.finish(), *system.consistency.after_steps]
         written = keys(f for op in (*operations, *self._finish) for f in op.writes)
         own = keys(moving) | written | keys(system.model.given_in_time())
+        # Users take derivatives of the energies of beams, which have fields of their own.
+        energies = [form for m in getattr(system, "members", ()) for form in m.energies().values()]
+        more = [
+            f for e in energies for f in e.coefficients() if dependent_of(f) and key(f) not in own
+        ]
         super().__init__(
             [f for f in moving if not keys([f]) <= unknowns],
-            Coefficients([*operations, *self._finish], own, system.model.clocks),
+            Coefficients([*operations, *self._finish], own, system.model.clocks, more),
             guesses,
         )
         #: All functions that the steps change and read again.

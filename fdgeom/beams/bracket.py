@@ -22,6 +22,9 @@ from fdgeom.messages import format_value, reported_as
 from fdgeom.operations import Map, Prescribed
 from fdgeom.systems.poisson.stage import Substeps
 
+# Relative to the size of a motion: a start set from the same formula differs by round-off only.
+_SAME = 1e-9
+
 
 class BracketEnd:
     """One end of a beam and its support as the user gave it; for steps on strain and momentum free,
@@ -116,12 +119,29 @@ class BracketEnd:
         gap = np.abs(velocity[self.nodes] - wanted)[:, self.held].max(initial=0.0)
         scale = np.abs(velocity).max(initial=1.0)
         worst = self._beam.comm.allreduce(gap / scale, op=MPI.MAX)
-        # A start set from the same formula differs by round-off only.
-        if worst > 1e-9:
+        if isinstance(self.kind, GivenPose):
+            self._check_pose(self.kind)
+        if worst > _SAME:
             kind = self.kind if isinstance(self.kind, str) else "prescribed"
             raise ValueError(
                 f"momentum: the {self.name} end is {kind}, but the start has another velocity there "
                 f"(off by {worst:.2g}); set the momentum at that node accordingly"
+            )
+
+    def _check_pose(self, given: GivenPose) -> None:
+        """Raise ``ValueError`` if the end starts elsewhere than the given pose does."""
+        beam = self._beam
+        pose = beam.position, beam.orientation
+        wanted = [Function(f.function_space()) for f in pose]
+        PointwiseUpdate(dict(zip(wanted, given.pose(beam.time), strict=True))).apply()
+        x, q, there, turned = (f.dat.data_ro_with_halos[self.nodes] for f in (*pose, *wanted))
+        length = beam.comm.allreduce(np.ptp(beam.mesh.coordinates.dat.data_ro), op=MPI.MAX)
+        gaps = np.abs(x - there) / length, 1 - np.abs((q * turned).sum(axis=1))
+        worst = max(gap.max(initial=0.0) for gap in gaps)
+        if beam.comm.allreduce(float(worst), op=MPI.MAX) > _SAME:
+            raise ValueError(
+                f"{self.name}: the end has a given pose, but starts elsewhere; put the beam where the "
+                "given pose begins, as by reconstruct(position=..., orientation=...)"
             )
 
 

@@ -123,7 +123,9 @@ class Chain:
         if self._beam.degree == 1:
             return se3.pose_cay_inverse(relative) / self._lengths - self._tangent
         n, p = self._lengths.shape
-        wanted = se3.pose_log(relative).reshape(n, p, 6)
+        x, q = relative
+        # q and -q are one rotation; between neighbouring nodes it is the shorter one.
+        wanted = se3.pose_log((x, np.where(q[..., :1] < 0, -q, q))).reshape(n, p, 6)
         cells = self._rule.solve(wanted, self._lengths.sum(1))
         return cells.reshape(-1, 6) - self._tangent
 
@@ -168,6 +170,11 @@ class _SubintervalRule:
             cells += update
             if np.abs(update).max() <= 1e-15 * np.abs(cells).max():
                 break
+        if not np.abs(update).max() <= 1e-9 * np.abs(cells).max():
+            raise ValueError(
+                "the strain of these poses was not found: neighbouring nodes are turned too far; "
+                "refine the mesh"
+            )
         return cells
 
 

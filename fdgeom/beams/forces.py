@@ -20,7 +20,7 @@ from fdgeom.forms import simplify
 from fdgeom.lie import arrays, halves, join, quaternion
 from fdgeom.line import Numbering, bounds
 from fdgeom.messages import format_value
-from fdgeom.operations.dependent import dependents_in
+from fdgeom.operations.dependent import dependents_in, refresh
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.validation import choice
 
@@ -129,6 +129,7 @@ class BeamReactions:
     def values(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Moment about the node and force at each held end, in space, two arrays of 3."""
         beam, found = self._beam, {}
+        refresh(beam.inertia)
         matrices = self._matrix.interpolate(beam.inertia).dat.data_ro
         forces, weights = (v.assemble().dat.data_ro for v in (self._force, self._weight))
         turns = beam.orientation.dat.data_ro

@@ -148,6 +148,7 @@ class HeldNodes(Held):
         position = self._motion.configuration[0].dat.data_ro_with_halos
         velocity = self._motion.v.dat.data_ro_with_halos.reshape(-1)
         wanted = self.v.dat.data_ro_with_halos.reshape(-1)
+        extent = self._largest(np.abs(position).max(initial=0.0)) or 1.0
         away = np.abs(self.increment.dat.data_ro_with_halos.reshape(-1))
         for hold in self.holds:
             gap = np.abs(velocity - wanted)[hold.dofs].max(initial=0.0)
@@ -157,8 +158,9 @@ class HeldNodes(Held):
                     f"{hold}, but starts with another velocity there; set the velocity of that node "
                     "accordingly"
                 )
-            size = np.abs(position).max(initial=1.0)
-            if not self._largest(away[hold.dofs].max(initial=0.0) / size) <= _CONSISTENT:
+            # Rotations, and translations by the extent of the whole.
+            size = np.where(hold.dofs % 6 < 3, 1.0, extent)
+            if not self._largest((away[hold.dofs] / size).max(initial=0.0)) <= _CONSISTENT:
                 raise ValueError(
                     f"{hold}, but starts elsewhere; put it where the given pose begins"
                 )

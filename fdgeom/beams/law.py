@@ -219,25 +219,38 @@ def _check(law: SectionLaw, stiffness: Expr, mesh, element) -> None:
         return np.array(field.interpolate(expression).dat.data_ro)
 
     stress, tangent = values(law.stress(strain, stiffness)), values(law.tangent(strain, stiffness))
-    everywhere(comm, lambda: _check_rest(stress, tangent))
-    size = np.abs(tangent).max(initial=0.0)
-    strain.dat.data_wo[...] = np.random.default_rng(0).uniform(-_PROBE, _PROBE, (6,))
+    everywhere(comm, lambda: _check_finite(stress, tangent))
+    # Strains are measured in those that make energies alike, so that no unit matters: curvatures by a
+    # length of the size of the section.
+    roots = np.sqrt(np.abs(np.diagonal(tangent, axis1=1, axis2=2))).reshape(-1, 2, 3)
+    turning, moving = np.max(comm.allgather(roots.max(axis=(0, 2), initial=0.0)), axis=0)
+    turning, moving = turning or moving or 1.0, moving or turning or 1.0
+    scale = np.array([1 / turning] * 3 + [1 / moving] * 3)
+    scales = {"stress": scale, "tangent": scale[:, None] * scale}
+    everywhere(comm, lambda: _check_rest(stress * scale / moving, tangent * scales["tangent"]))
+    probe = np.random.default_rng(0).uniform(-_PROBE, _PROBE, (6,))
+    strain.dat.data_wo[...] = probe * scale * moving
     for name, given in (("stress", SectionLaw.stress), ("tangent", SectionLaw.tangent)):
-        expected = values(given(law, strain, stiffness))
-        gap = values(getattr(law, name)(strain, stiffness)) - expected
-        allowed = _ROUND_OFF * max(size, np.abs(expected).max(initial=0.0))
+        expected = scales[name] * values(given(law, strain, stiffness))
+        gap = scales[name] * values(getattr(law, name)(strain, stiffness)) - expected
+        least = moving if name == "stress" else 1.0
+        allowed = _ROUND_OFF * max(least, np.abs(expected).max(initial=0.0))
         wrong = bool(not np.all(np.abs(gap) <= allowed))
         if comm.allreduce(int(wrong)):
             of = {"stress": "energy", "tangent": "stress"}[name]
             raise ValueError(f"law: its {name} is not the derivative of its {of}; leave it out")
 
 
-def _check_rest(stress: np.ndarray, tangent: np.ndarray) -> None:
+def _check_finite(stress: np.ndarray, tangent: np.ndarray) -> None:
     if not (np.all(np.isfinite(stress)) and np.all(np.isfinite(tangent))):
         raise ValueError(
             "law: stress and tangent at zero strain are not finite; look for a root or a quotient whose "
             "derivative is not defined there"
         )
+
+
+def _check_rest(stress: np.ndarray, tangent: np.ndarray) -> None:
+    # Both in the scales of `_check`: a strain of 1 has a stress of the size of the tangent.
     size = np.abs(tangent).max(initial=0.0)
     if np.abs(stress).max(initial=0.0) > _ROUND_OFF * size:
         raise ValueError(

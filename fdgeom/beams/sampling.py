@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 import ufl
@@ -14,11 +14,14 @@ from firedrake import (
     SpatialCoordinate,
     TensorFunctionSpace,
     TestFunction,
+    VectorFunctionSpace,
     inner,
 )
-from ufl.algorithms import extract_coefficients
+from ufl.algorithms import extract_coefficients, extract_type, replace
 from ufl.classes import Derivative, Form, GeometricQuantity
 from ufl.core.expr import Expr
+from ufl.corealg.map_dag import map_expr_dag
+from ufl.corealg.multifunction import MultiFunction
 from ufl.corealg.traversal import unique_pre_traversal
 from ufl.domain import extract_domains
 from ufl.sobolevspace import H1
@@ -70,8 +73,12 @@ def mean_at_nodes(name: str, value, mesh, element):
     """A matrix as of :func:`body_matrix`, with the mean of the values in the adjacent cells where
     it has several values at a node.
     """
-    if not isinstance(value, Expr) or not _jumps(value):
+    if not isinstance(value, Expr):
         return value
+    by_cell = _decided_by_cell(value, mesh)
+    if not _jumps(by_cell):
+        return value
+    value = by_cell
     in_cells = TensorFunctionSpace(mesh, BrokenElement(element), shape=(6, 6))
     values = _positive_definite(name, value, in_cells)
     field = Function(TensorFunctionSpace(mesh, element, shape=(6, 6)), name=name)
@@ -102,6 +109,31 @@ def nodal_mean(
     made = Dependent([field], [values], make, private=True)
     made.operations = [Assemble(work=mean, by={test: field})]
     return field
+
+
+class _AskMidpoint(MultiFunction):
+    """Conditions on the place ask for that of the middle of the cell: at its ends either side may hold."""
+
+    expr = MultiFunction.reuse_if_untouched
+
+    def __init__(self, mesh) -> None:
+        super().__init__()
+        self._mesh = mesh
+
+    @cached_property
+    def _middle(self) -> Function:
+        mesh = self._mesh
+        space = VectorFunctionSpace(mesh, "DG", 0, dim=mesh.geometric_dimension)
+        return sampled("middle", SpatialCoordinate(mesh), space, private=True)
+
+    def condition(self, o, *operands):
+        if not extract_type(o, SpatialCoordinate):
+            return o
+        return replace(o, {SpatialCoordinate(self._mesh): self._middle})
+
+
+def _decided_by_cell(value: Expr, mesh) -> Expr:
+    return map_expr_dag(_AskMidpoint(mesh), value)
 
 
 def _jumps(value: Expr) -> bool:

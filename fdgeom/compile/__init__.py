@@ -11,11 +11,11 @@
 - `map_layout`, `lower_map`, `emit_map`: the same for nodes of general meshes, with TSFC's
   kernels in cells (`from_tsfc`);
 - `unit`, `executor`: lists of operations as compiled units; `load_and_store`: the values of
-  Functions for these; `stored_steps`: steps whose values are stored, and their adjoint steps;
+  Functions for these; `trajectory`: steps whose values are stored, and their adjoint steps;
 - `newton`: iterations of Newton's method from Python; `snes_types`: types of SNES and PC, for chains
   and for solves node by node or cell by cell.
 """
 
 from fdgeom.compile.executor import CompiledExecutor
 from fdgeom.compile.layout import layout_of
-from fdgeom.compile.stored_steps import CompiledTrajectory
+from fdgeom.compile.trajectory import CompiledTrajectory

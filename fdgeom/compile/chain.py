@@ -193,7 +193,8 @@ def _equations(made: ChainProgram, p: ScalarProgram, works) -> tuple[list[int], 
         residual = _slopes(p, works, tests)
         tangent = _entries(p, residual, unknowns, first)
         changing = p.depending([x for x in unknowns if x is not None])
-        return residual, tangent, not any(e in changing for e in tangent.values())
+        affine = not any(e in changing for e in tangent.values())
+        return residual, tangent, affine and not p.asks(residual, changing)
     # The matrix of the solve that is transposed; its residual at zero is the source alone.
     entries = _entries(p, _slopes(p, works, unknowns), tests, first)
     return [p.zero] * len(unknowns), {(j, i): e for (i, j), e in entries.items()}, True

@@ -198,6 +198,7 @@ class LocalWriter(Writer):
         entries = jacobian(p, m.residual, m.unknowns)
         changing = p.depending(m.unknowns)
         linear = not any(e in changing for e in entries.values())
+        linear = linear and not p.asks(m.residual, changing)
         fixed = {x for e in entries.values() for x in p.needed([e])} - changing
         inputs = [p.ops[x][1] for x in fixed if p.ops[x][0] == "in"]
         self._flags["affine"] = linear and n <= _WRITTEN_OUT

@@ -72,14 +72,14 @@ class Fields:
     def prepare(self) -> None:
         """Do all of :meth:`load` but the copies ``before`` steps."""
         library = self._unit.library
-        self._dependents.refresh()
+        moved = self._dependents.refresh()
         for field in self._ghosted:
             field.update_ghosts()
         for part in self._summands:
             self._layout.array(part)[:] = 0.0
         if self._quiet:
             versions = [dat.dat_version for dat, _ in self._quiet]
-            if versions != self._versions:
+            if moved or versions != self._versions:
                 for _, copies in self._quiet:
                     library.fdgeom_load(copies)
                 self._versions = versions

@@ -13,12 +13,13 @@ from firedrake import (
     Form,
     Function,
     FunctionSpace,
+    SpatialCoordinate,
     assemble,
     derivative,
     dx,
 )
 from ufl import classes as c
-from ufl.algorithms import extract_coefficients
+from ufl.algorithms import extract_coefficients, extract_type
 
 from fdgeom.compile.from_tsfc import Kernel, cell_kernels, matrix_kernel
 from fdgeom.compile.functionals import Works
@@ -113,9 +114,16 @@ class MapLowering(Lowering):
         integral = term.integral
         if integral.integral_type() not in ("cell", "exterior_facet"):
             return False
-        key = "collocated", kind, *term.measure[:3], degree_of(integral)
-        space = self.space_of(kind)
-        return self.layout.made_once(key, lambda: _has_points_at_nodes(integral, space))
+        measure = kind, *term.measure[:3], degree_of(integral)
+        space, layout = self.space_of(kind), self.layout
+        if not layout.made_once(
+            ("collocated", *measure), lambda: _has_points_at_nodes(integral, space)
+        ):
+            return False
+        if not extract_type(term.rest, c.SpatialCoordinate):
+            return True
+        x = layout.coordinates_at(kind)
+        return layout.made_once(("placed", *measure), lambda: _has_place_of_nodes(integral, x))
 
     def _split(self, made: LocalProgram, work, kind: tuple) -> tuple[Works, Form | None]:
         if not isinstance(work, Form):
@@ -205,6 +213,13 @@ def _has_points_at_nodes(integral: c.Integral, space: FunctionSpace) -> bool:
     squares.dat.data_wo[:] = u.dat.data_ro**2
     gap = assemble(with_integrand(integral, (u * u - squares) ** 2))
     return gap <= _ROUND_OFF**2 * assemble(with_integrand(integral, squares**2))
+
+
+def _has_place_of_nodes(integral: c.Integral, x: Function) -> bool:
+    # In DG0 all points have the value of the midpoint, at the seam of a periodic mesh a node two places.
+    place = SpatialCoordinate(x.function_space().mesh())
+    gap = assemble(with_integrand(integral, (x - place) ** 2))
+    return gap <= _ROUND_OFF**2 * assemble(with_integrand(integral, 1 + place**2))
 
 
 def _form_of(terms: Sequence[Term]) -> Form | None:

@@ -2,7 +2,7 @@
 
 import math
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 
 #: Functions of one argument, by their names in C++.
@@ -331,6 +331,11 @@ class ScalarProgram:
             if not found.isdisjoint(operands):
                 found.add(node)
         return found
+
+    def asks(self, outputs: Iterable[int], changing: Set[int]) -> bool:
+        """Whether a condition on values in ``changing`` decides about outputs, unseen by derivatives."""
+        ops = (self.ops[x] for x in self.needed(outputs))
+        return any(op[0] == "select" and op[1] in changing for op in ops)
 
     def partials(self, node: int) -> list[tuple[int, int]]:
         """The partial derivatives of an operation, as (operand, derivative)."""

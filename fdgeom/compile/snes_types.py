@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from firedrake import Form, Function, derivative
+from firedrake import DirichletBC, Form, Function, derivative
 from petsc4py import PETSc
 from ufl.algorithms import replace
 
@@ -45,6 +45,13 @@ def problem_of(
     problem = problem_of_solver(holder.getDM())
     if problem is None:
         raise CannotCompile(f"{name} found no variational problem on this {holder.klass}")
+    if problem.form_compiler_parameters:
+        raise CannotCompile(
+            f"{name} reads no form_compiler_parameters: give the degree with the measure, as in "
+            "dx(degree=4)"
+        )
+    if not all(isinstance(bc, DirichletBC) for bc in problem.bcs):
+        raise CannotCompile(f"{name} takes no boundary conditions but DirichletBC")
     return problem.F, problem.u, [_prescribed(bc) for bc in problem.dirichlet_bcs()]
 
 

@@ -1,6 +1,6 @@
 """Execution: performs operations by Firedrake and PETSc, and stores what their adjoints read.
 
-- `petsc`: lists of operations on any mesh, with assignments at nodes; `stored_steps`: steps whose values
+- `petsc`: lists of operations on any mesh, with assignments at nodes; `trajectory`: steps whose values
   are stored, and their adjoint steps;
 - `assembly`: forms assembled in place;
 - `snes`: solves by SNES objects that are held for a whole run; `defaults`: their options and convergence
@@ -28,4 +28,4 @@ from fdgeom.execution.petsc import (
     perform,
 )
 from fdgeom.execution.snes import EssentialRows, HeldSNES
-from fdgeom.execution.stored_steps import Trajectory
+from fdgeom.execution.trajectory import Trajectory

@@ -23,10 +23,11 @@ from firedrake import (
 from firedrake.mg.ufl_utils import ReconstructIntegrand
 from tsfc.ufl_utils import extract_firedrake_constants
 from ufl.algorithms import replace
+from ufl.algorithms.map_integrands import map_integrand_dags
 from ufl.classes import Integral
 
 from fdgeom.data import Snapshot, entries
-from fdgeom.forms import MATRIX_COMPILER, is_affine
+from fdgeom.forms import MATRIX_COMPILER, EachCase, is_affine, simplify
 from fdgeom.operations import LOCAL_TEST, ConvergenceTest
 
 #: Solves go to round-off, so that invariants hold to the last digits.
@@ -139,7 +140,8 @@ def is_local(residual: Form, unknown: Function) -> bool:
     # (collocated quadratures give exact zeros). A few cells of the mesh's type suffice; where they
     # cannot be used (extruded or curved meshes, several meshes, values that are not finite), the
     # whole mesh is assembled with the present coefficients and a random unknown.
-    jacobian = derivative(residual, unknown)
+    # Both sides of conditionals count: one may be where no value is tried.
+    jacobian = map_integrand_dags(EachCase(), simplify(derivative(residual, unknown)))
     found = _on_few_cells(jacobian, space)
     return _on_whole_mesh(jacobian, unknown) if found is None else found
 

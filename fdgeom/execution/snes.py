@@ -30,7 +30,10 @@ from fdgeom.operations.dependent import Sources
 _COMMON = ("snes_monitor", "snes_rtol", "snes_atol", "snes_stol", "snes_max_it", "snes_view",
            "snes_type", "ksp_type", "ksp_rtol", "ksp_monitor", "pc_type")  # fmt: skip
 
-
+# The user's options that only PETSc's own convergence test obeys.
+_OF_PETSC_TEST = {
+    "snes_convergence_test", "snes_divergence_tolerance", "snes_force_iteration", "snes_max_funcs",
+}  # fmt: skip
 _LINEAR_SOLVE = PETSc.SNES.ConvergedReason.DIVERGED_LINEAR_SOLVE
 # A residual above this bound after some iterations says nothing about the data.
 _LOST = 1e30
@@ -101,7 +104,7 @@ class HeldSNES:
         iterates = self.snes.getType() != "ksponly" and getattr(own, "calls_test", own is None)
         #: The convergence test in place of PETSc's own, if there is one.
         test = Watch(converged) if isinstance(converged, ConvergenceTest) else converged
-        self.test = test if iterates else None
+        self.test = test if iterates and not _OF_PETSC_TEST & set(self._wrote) else None
         if self.test is not None:
             self.snes.setConvergenceTest(test)
 

@@ -28,7 +28,8 @@ class Reason(IntEnum):
 
 
 _OF_PETSC = PETSc.SNES.ConvergedReason
-_PETSC = {
+#: PETSc's numbers.
+PETSC_REASONS = {
     Reason.ITERATING: _OF_PETSC.ITERATING,
     Reason.ABSOLUTE: _OF_PETSC.CONVERGED_FNORM_ABS,
     Reason.RELATIVE: _OF_PETSC.CONVERGED_FNORM_RELATIVE,
@@ -136,7 +137,7 @@ class Watch:
             guess = snes.getSolution().norm() if self.contracting else 0.0
             of = self.test.of
             self.begin(rtol, atol, stol, guess, _norm(of) if of is not None else 0.0)
-        return _PETSC[self.decide(iteration, *norms)]
+        return PETSC_REASONS[self.decide(iteration, *norms)]
 
     def begin(self, rtol: float, atol: float, stol: float, guess: float, of: float) -> None:
         """Begin an iteration with the tolerances and the norms of the guess and of ``test.of``."""

@@ -128,9 +128,6 @@ class Dependent:
         self._make = make
         #: The targets as they were last made, where users may set other values.
         self.made = snapshot_of(() if private else targets)
-        # Made from meshes alone: comparing versions is quicker than comparing values.
-        self._meshes = None if self.follows_a_user else [f.dat for f in self.sources.functions]
-        self._versions: list[int] | None = None
         self.refresh()
         for target in targets:
             setattr(target, _ATTRIBUTE, self)
@@ -139,12 +136,7 @@ class Dependent:
         """Recompute the targets if a source has changed; to be called on all ranks."""
         for dependent in self._above:
             dependent.refresh()
-        if self._meshes is not None:
-            versions = [dat.dat_version for dat in self._meshes]
-            if versions != self._versions:
-                self._make()
-                self._versions = versions
-        elif self.sources.changed():
+        if self.sources.changed():
             self.renew()
 
     def renew(self) -> None:
@@ -196,6 +188,11 @@ class MadeOnce:
             MadeOnce._replays -= 1
 
 
+def in_replay() -> bool:
+    """Whether values are those of a replay, which may be any, and not those that the user has set."""
+    return bool(MadeOnce._replays)
+
+
 def made_once(thing: Expr, of: Sequence[MadeOnce]) -> Expr:
     """Refuse changes of the data in ``of`` wherever the expression is read, and return the expression."""
     # The expression holds one Constant that nothing else reads, or dependent functions alone.
@@ -232,15 +229,19 @@ class DependentInputs:
         found = list({id(d): d for d in map(dependent_of, values) if d is not None}.values())
         self._of_users = [d for d in found if d.follows_a_user]
         self._of_mesh = [d for d in found if not d.follows_a_user]
-        self._coordinates, self._version = mesh.coordinates.dat, -1
+        self._places = Snapshot([mesh.coordinates])
+        self._places.forget()
 
-    def refresh(self) -> None:
-        """Bring them up to date; functions of the mesh alone if its coordinates have changed."""
-        version = self._coordinates.dat_version
-        moved = version != self._version
+    def refresh(self) -> bool:
+        """Bring them up to date, functions of the mesh alone if its coordinates have changed; returns
+        whether these have.
+        """
+        moved = not self._places.holds()
         for dependent in (*self._of_mesh, *self._of_users) if moved else self._of_users:
             dependent.refresh()
-        self._version = version
+        if moved:
+            self._places.take()
+        return moved
 
 
 def constants_behind(*things: Form | Expr) -> list[Constant]:

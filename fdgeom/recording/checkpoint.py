@@ -10,6 +10,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 from firedrake import Function
+from pyadjoint import annotate_tape
 
 from fdgeom.clock import Clock
 from fdgeom.errors import NotFinite
@@ -24,10 +25,10 @@ from fdgeom.validation import number, whole
 from .stepper_fingerprint import KINDS, bits, differences, fingerprint
 from .transfer import Transfer, cellwise, places_of, points_of, rows_of, scalar_element
 
-FORMAT = 4  # in which cells have extents
+FORMAT = 5  # in which fields of the system have places
 GROUP = "/fdgeom"
 #: Attributes of the clock in a file.
-CLOCK = ("begin", "dt", "last_dt", "first", "steps")
+CLOCK = ("begin", "dt", "last_dt", "first", "steps", "last_change")
 
 
 class Checkpoint(Described):
@@ -63,15 +64,17 @@ class Checkpoint(Described):
         writable("path", self.path, comm, replaced=True)
         self._writer = _writer_of(self.path, comm)
 
-    def write(self, stepper) -> None:
-        """Write the present state; ValueError if another run has written to the path."""
+    def write(self, stepper, *, as_it_is: bool = False) -> None:
+        """Write the present state; ValueError if another run has written to the path. ``as_it_is``:
+        also if no step can start from it.
+        """
         comm = stepper.system.mesh.comm
         if self._writer is not None and _writer_of(self.path, comm) not in ("", self._writer):
             raise ValueError(
                 f"checkpoint = '{self.path}' was written by another run meanwhile: give each run a "
                 "path of its own"
             )
-        save(stepper, self.path)
+        (_save if as_it_is else save)(stepper, self.path)
         self._writer = _writer_of(self.path, comm)
 
     def close(self) -> None:
@@ -93,11 +96,27 @@ def save(stepper, path: str | os.PathLike) -> None:
     Raises
     ------
     ValueError
-        Naming `path` when it cannot be written.
+        Naming `path` when it cannot be written; for extruded meshes; if no step can start from the
+        state.
     StepFailed
         When a value is not finite; the old file is kept.
+
+    Notes
+    -----
+    Fields that depend on values set by hand are computed first, as before a step, by the stepper's
+    ``prepare()`` if it has one; not while pyadjoint records.
     """
     check_stepper(stepper)
+    if stepper.system.mesh.extruded:
+        raise ValueError(
+            "restart files of extruded meshes are not available: write the Functions of "
+            "stepper.system.functions() with Firedrake's CheckpointFile"
+        )
+    prepare(stepper)
+    _save(stepper, path)
+
+
+def _save(stepper, path: str | os.PathLike) -> None:
     mesh, comm = stepper.system.mesh, stepper.system.mesh.comm
     functions = _functions(stepper)
     _require_finite(functions, stepper)
@@ -121,6 +140,7 @@ def save(stepper, path: str | os.PathLike) -> None:
             group = file.create_group(GROUP)
             group.attrs.update({name: getattr(clock, name) for name in CLOCK})
             group.attrs.update(format=FORMAT, writer=temporary.name)
+            group.attrs["changed"] = json.dumps(clock.changed)
             for name, text in texts.items():
                 group[name] = np.frombuffer(json.dumps(text).encode(), dtype=np.uint8)
             for name, f in functions.items():
@@ -143,6 +163,13 @@ def check_stepper(value: object) -> None:
             "stepper must be a stepper of a system, such as ImplicitMidpoint(system, dt), not "
             f"{format_value(value)}"
         )
+
+
+def prepare(stepper) -> None:
+    """Update what follows from values that were set by hand, as the next step would."""
+    # While pyadjoint records, the next step does so on the tape.
+    if hasattr(stepper, "prepare") and not annotate_tape():
+        stepper.prepare()
 
 
 def _require_finite(functions: dict[str, Function], stepper) -> None:
@@ -290,6 +317,8 @@ def _read_header(path: Path) -> dict:
                 steps=operator.index(attributes["steps"]),
                 dt=number("dt", attributes["dt"], above=0),
                 last_dt=number("last_dt", attributes["last_dt"]),
+                last_change=operator.index(attributes["last_change"]),
+                changed=tuple(json.loads(attributes["changed"])),
             )
             sums = {name: part.pop("bits") for name, part in found["functions"].items()}
             return found | {"clock": clock, "bits": sums}

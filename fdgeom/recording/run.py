@@ -17,7 +17,7 @@ from fdgeom.interrupt import INT, TERM, delayed
 from fdgeom.messages import format_value
 from fdgeom.validation import present_number, whole
 
-from .checkpoint import Checkpoint, check_stepper
+from .checkpoint import Checkpoint, check_stepper, prepare
 from .history import CSVFile, History
 from .monitors import bound, joint_sample
 from .units import check_units
@@ -46,7 +46,7 @@ def run(
     Parameters
     ----------
     stepper : stepper
-        Has `system`, `t`, `dt`, `steps`, `advance(n)` and `solver_stats()`.
+        Has `system`, `t`, `dt`, `steps`, `advance(n)` and `solver_stats()`, and perhaps `prepare()`.
     until : float, optional
         Time to reach, later than `stepper.t`. If it is not a whole number of steps away (to a
         millionth of a step), the run ends with the first step beyond it.
@@ -88,8 +88,11 @@ def run(
 
     Notes
     -----
+    Before the first sample, fields that depend on values set by hand are computed, as before a step,
+    by ``stepper.prepare()``.
+
     While pyadjoint records, the steps between two samples or outputs are one block on its tape; samples
-    and outputs are not recorded there.
+    and outputs are not recorded there. The first sample then has those fields as they are.
 
     Whatever exception ends the run, files are closed, the last checkpoint is written, and the
     samples up to then are attached to the exception as `exc.history`. Ctrl-C stops between two
@@ -98,6 +101,7 @@ def run(
     """
     check_stepper(stepper)
     total = _number_of_steps(stepper, until, steps)
+    until = None if until is None else present_number("until", until)
     every = whole("every", every, least=1)
     keep = whole("keep", keep, least=0)
     if not isinstance(progress, bool | str) or progress not in (True, False, "always"):
@@ -107,9 +111,11 @@ def run(
         csv = CSVFile(csv)
     if checkpoint is not None:
         checkpoint = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
-        outputs.append(checkpoint)
+        # Opened first: the others empty the files of their names.
+        outputs.insert(0, checkpoint)
 
     comm = stepper.system.mesh.comm
+    prepare(stepper)
     with stop_annotating():
         monitors = bound(monitors, stepper.system)
         sample = joint_sample(monitors)
@@ -117,8 +123,8 @@ def run(
 
     first = stepper.steps
     # Nothing to sample: leave the stepper its large pieces.
-    sampled = every if sample else total
-    written = [item.every or total for item in outputs]
+    sampled = every if sample else sys.maxsize
+    written = [item.every or sys.maxsize for item in outputs]
     stepwise = [monitor for monitor in monitors if hasattr(monitor, "step")]
 
     history = History()
@@ -154,6 +160,9 @@ def run(
                 with stop_annotating():
                     for monitor in stepwise:
                         monitor.step()
+                if until is not None:
+                    # Δt may be another by now.
+                    total = bar.max = done + piece + max(_steps_until(stepper, until), 0)
                 if stepper.steps != step + piece:
                     raise RuntimeError(
                         f"{type(stepper).__name__}.advance({piece}) led from step {step} to "
@@ -164,7 +173,7 @@ def run(
             if checkpoint is not None and stepper.steps > first:
                 try:
                     with stop_annotating():
-                        checkpoint.write(stepper)
+                        checkpoint.write(stepper, as_it_is=True)
                 except Exception as second:
                     # The first exception is the one to report; the previous checkpoint is still there.
                     exc.add_note(f"no last checkpoint was written: {second}")
@@ -187,17 +196,22 @@ def _number_of_steps(stepper, until: float | None, steps: int | None) -> int:
     if steps is not None:
         return whole("steps", steps, least=1)
     until = present_number("until", until)
-    number = (until - stepper.t) / stepper.dt
-    if not math.isfinite(number):
+    if not math.isfinite((until - stepper.t) / stepper.dt):
         raise ValueError(f"until must be a finite time, got {until}")
-    # A millionth of a step is none, nor is the round-off of the times.
-    round_off = 4 * sys.float_info.epsilon * max(abs(until), abs(stepper.t)) / abs(stepper.dt)
-    total = math.ceil(number - max(1e-6, round_off))
+    total = _steps_until(stepper, until)
     if total < 1:
         raise ValueError(
             f"until = {until} must lie ahead of the stepper's time {stepper.t} (dt = {stepper.dt})"
         )
     return total
+
+
+def _steps_until(stepper, until: float) -> int:
+    """The number of steps to a time by the present Δt."""
+    t, dt = stepper.t, stepper.dt
+    # A millionth of a step is none, nor is the round-off of the times.
+    round_off = 4 * sys.float_info.epsilon * max(abs(until), abs(t)) / abs(dt)
+    return math.ceil((until - t) / dt - max(1e-6, round_off))
 
 
 def _outputs(output) -> list:
@@ -227,12 +241,12 @@ def _opened(stepper, outputs: list, csv: CSVFile | None, sample: dict) -> Iterat
     try:
         with ExitStack() as files:
             with stop_annotating():
-                if csv is not None:
-                    csv.open(stepper.system.mesh.comm, sample, stepper.steps)
-                    files.callback(close, csv)
                 for item in outputs:
                     item.open(stepper)
                     files.callback(close, item)
+                if csv is not None:
+                    csv.open(stepper.system.mesh.comm, sample, stepper.steps)
+                    files.callback(close, csv)
             yield
     except BaseException as exc:
         for problem in problems:

@@ -17,6 +17,8 @@ from ufl.domain import extract_domains
 from fdgeom.clock import Time
 from fdgeom.operations.dependent import dependent_of, is_private
 
+from .transfer import cellwise
+
 #: The parts of a fingerprint.
 KINDS = ("method", "system", "equations", "numbers")
 #: Signatures of the forms of each system, which do not change.
@@ -75,7 +77,7 @@ def _parameters(thing, moving: Set[int]) -> dict:
 
 
 def encoded(value, moving: Set[int] = frozenset()):
-    """A value as JSON can hold it: a field by the sum of its bits, a formula by its signature and its
+    """A value as JSON can hold it: a field by a sum over its cells, a formula by its signature and its
     coefficients, without those whose ids are in ``moving``, which change from step to step.
     """
     if isinstance(value, np.generic):
@@ -96,7 +98,7 @@ def encoded(value, moving: Set[int] = frozenset()):
             made.private or any(id(c) in moving for c in made.sources.constants)
         ):
             return encoded(expression, moving)
-        return f"a field of the sum {bits(value.dat.data_ro, value):016x}"
+        return f"a field of the sum {_placed_bits(value):016x}"
     if isinstance(value, Constant):
         return encoded(value.values()) if value.ufl_shape else float(value)
     if isinstance(value, Form | Expr):
@@ -116,6 +118,40 @@ def bits(values: np.ndarray, f: Function) -> int:
         values = values if comm.rank == 0 else values[:0]
     words = np.ascontiguousarray(values, dtype=np.float64).view(np.uint64)
     return sum(comm.allgather(int(words.sum(dtype=np.uint64)))) % 2**64
+
+
+def _placed_bits(f: Function) -> int:
+    """As :func:`bits`, but the sum for the same values at other places is another."""
+    mesh = f.function_space().mesh()
+    if f.function_space().ufl_element().family() == "Real":
+        return bits(f.dat.data_ro, f)
+    corners = mesh.coordinates.dat.data_ro.reshape(-1, mesh.geometric_dimension)
+    ends = [
+        mesh.comm.allgather(c)
+        for c in (corners.min(0, initial=np.inf), corners.max(0, initial=-np.inf))
+    ]
+    low, high = np.min(ends[0], axis=0), np.max(ends[1], axis=0)
+    # Sizes, not -1: a rank may have no cell.
+    places = cellwise(mesh.coordinates)
+    middle = places.reshape(*places.shape[:2], len(low)).mean(axis=1)
+    # Means may differ in the last bits; few are so near to a whole number.
+    place = np.floor((middle - low) / max(high - low) * 2**20 + 0.381966).astype(np.uint64)
+    values = cellwise(f)
+    values = np.ascontiguousarray(values.reshape(*values.shape[:2], f.dat.cdim)).view(np.uint64)
+    mixed = np.zeros(values.shape[:2], dtype=np.uint64)
+    for k in range(place.shape[1]):
+        mixed = _mix(mixed ^ place[:, None, k])
+    for k in range(values.shape[2]):
+        mixed = _mix(mixed ^ values[..., k])
+    return sum(mesh.comm.allgather(int(mixed.sum(dtype=np.uint64)))) % 2**64
+
+
+def _mix(x: np.ndarray) -> np.ndarray:
+    """Words with mixed bits (SplitMix64; Steele, Lea & Flood, OOPSLA 2014)."""
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
 
 
 def _signature(value: Form | Expr) -> str:

@@ -5,7 +5,7 @@ layer. Blocks whose edges coincide share the nodes there.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import finat.ufl
@@ -206,7 +206,8 @@ class Shape:
         Returns
         -------
         dict
-            Tag to material. A material that is not isotropic becomes a ply along the wall.
+            Tag to material. A material that is not isotropic becomes a ply along the wall, and so does
+            a :class:`Ply` without ``along``; its angle and that of the pair add up.
 
         Raises
         ------
@@ -222,9 +223,14 @@ class Shape:
 
     def _ply(self, given):
         material, angle = given if isinstance(given, tuple) else (given, 0.0)
-        if isinstance(material, Isotropic | Ply):
+        if isinstance(material, Isotropic):
             return material
-        return Ply(material, angle, self.tangent)
+        if not isinstance(material, Ply):
+            return Ply(material, angle, self.tangent)
+        # One without a direction of its own lies along the wall, too.
+        free = isinstance(material.along, float | int) and material.along == 0
+        along = self.tangent if free else material.along
+        return replace(material, angle=material.angle + angle, along=along)
 
 
 def _layers(plies, count: int) -> list:

@@ -4,7 +4,7 @@ Newton's method with load steps and arc length, the paths of equilibria, their s
 modes. The forms are those of the beam's or the assembly's motion.
 
 - `equilibrium`: the class `StaticEquilibrium`; `problem`: its equations; `iterations`: Newton's method, in
-  compiled code (`compiled`) or by SNES (`newton`); `path`: arc length, limit and bifurcation points;
+  compiled code (`compiled`) or by SNES (`snes`); `path`: arc length, limit and bifurcation points;
 - `stability`, `modes`, `pencil`: eigenvalues of the stiffness, vibrations, and their matrices;
 - `rigid_motions`, `sensitivities`: what is not held, derivatives.
 """

@@ -19,6 +19,7 @@ from fdgeom.execution import Numerics
 from fdgeom.lie.groups import R3xSO3
 from fdgeom.operations import ConvergenceTest, Map, Operation, Prescribed, Reason
 from fdgeom.statics.problem import EquilibriumProblem, PathCondition
+from fdgeom.statics.snes import decide
 from fdgeom.statics.stability import Stability, stability_of
 
 # Right-hand sides of the equations for an update: minus the residual with the increments of held nodes,
@@ -63,7 +64,7 @@ class CompiledNewton:
             reason = self._iterate()
         else:
             moved = condition.du.copy()
-            self._iteration.set_update(moved)
+            self._set_update(moved)
             problem.load = load + condition.dload
             reason = self._iterate_along(condition, moved)
         self._counts["solves"] += 1
@@ -109,24 +110,12 @@ class CompiledNewton:
 
     def _size(self) -> float:
         """The norm of the unknown, as `EquilibriumProblem.start` gives it, without multipliers."""
-        return math.sqrt(3 * self._nodes + self._report.of**2)
+        return math.sqrt(3 * self._nodes + (self._report.of / float(self._problem.length)) ** 2)
 
     def _decide(self, done: int, f: float, first: float, step: float, size: float) -> Reason:
-        """The decision of PETSc's convergence test by the norms of residual, update and unknown."""
-        rtol, atol, stol, grown = self._tolerances
-        if not (math.isfinite(f) and math.isfinite(step)):
-            return Reason.NOT_FINITE
-        if f <= atol:
-            return Reason.ABSOLUTE
-        if done == 0:
-            return Reason.ITERATING
-        if f <= rtol * first:
-            return Reason.RELATIVE
-        if step < stol * size:
-            return Reason.UPDATE
-        if grown > 0.0 and f > grown * first:
-            return Reason.GROWN
-        return Reason.TOO_MANY if done == self._most else Reason.ITERATING
+        reason = decide(self._tolerances, done, (size, step, f), first)
+        is_last = reason == Reason.ITERATING and done == self._most
+        return Reason.TOO_MANY if is_last else reason
 
     # --- along a path --------------------------------------------------------------------------------
     # Block elimination computes a = -K⁻¹F and z = K⁻¹p with the factors of K, for the loads p = -∂F/∂λ,
@@ -147,7 +136,7 @@ class CompiledNewton:
             reason = self._decide(done, f, first, step, math.hypot(self._size(), problem.load))
             if reason:
                 return reason
-            a = None if failed else iteration.update()
+            a = None if failed else self._update()
             z = None if failed else self._by(_LOADS)
             if z is None:
                 return Reason(failed or Reason.SINGULAR)
@@ -157,10 +146,11 @@ class CompiledNewton:
                 return Reason.SINGULAR
             a += change * z
             moved += a
-            iteration.set_update(a)
+            self._set_update(a)
             problem.load += change
             left += self._dot(normal, a) + slope * change
-            step = math.hypot(math.sqrt(self._dot(a, a)), change)
+            scaled = a / problem.lengths
+            step = math.hypot(math.sqrt(self._dot(scaled, scaled)), change)
             done += 1
             self._counts["newton_iterations"] += 1
 
@@ -211,7 +201,13 @@ class CompiledNewton:
         self._choose(side)
         failed = self._iteration.run(old=not anew, alone=not anew, inertia=anew)
         self._choose(_RESIDUAL)
-        return None if failed else self._iteration.update()
+        return None if failed else self._update()
+
+    def _update(self) -> np.ndarray:
+        return self._iteration.update() * self._problem.lengths
+
+    def _set_update(self, values: np.ndarray) -> None:
+        self._iteration.set_update(values / self._problem.lengths)
 
     def _dot(self, a: np.ndarray, b: np.ndarray) -> float:
         return self._problem.comm.allreduce(float(a @ b))
@@ -227,10 +223,11 @@ def _is_near(step: float, before: float, size: float, old: bool) -> bool:
 def _moves(problem: EquilibriumProblem) -> list[Operation]:
     """The operations that extrapolate strain and stress by the update, and move the configuration."""
     pose, update = problem.pose, problem.unknown
-    moved = dict(zip(pose, R3xSO3.retract(pose, update.vector), strict=True))
+    increment = problem.from_lengths(update.vector)
+    moved = dict(zip(pose, R3xSO3.retract(pose, increment), strict=True))
     if problem.multiplier is not None:
         moved[problem.multiplier] = problem.multiplier + problem.scale * update.multiplier
-    return [*problem.extrapolation(pose, update.vector), Map(values=moved)]
+    return [*problem.extrapolation(pose, increment), Map(values=moved)]
 
 
 def _equations(problem: EquilibriumProblem, sides: Constant, forces: Function) -> list[Operation]:
@@ -238,18 +235,21 @@ def _equations(problem: EquilibriumProblem, sides: Constant, forces: Function) -
     unknown, held = problem.unknown, problem.held
     update, test = unknown.function, Function(unknown.function, name="test")
     (v, trial) = problem.tangent_form.arguments()
-    along = unknown.cut(test)[0] if problem.multiplier is not None else test
-    work = replace(problem.tangent_form, {v: test, trial: update})
-    work += sides[_RESIDUAL] * replace(problem.residual_form, {v: test})
+    moved, along = problem.from_lengths(update), problem.from_lengths(test)
+    work = replace(problem.tangent_form, {v: along, trial: moved})
+    work += sides[_RESIDUAL] * replace(problem.residual_form, {v: along})
     if problem.is_loaded:
-        work -= sides[_LOADS] * replace(problem.loads_form, {v: test})
-    work -= sides[_GIVEN] * problem.rod.cells.at_nodes(ufl.dot(forces, along))
+        work -= sides[_LOADS] * replace(problem.loads_form, {v: along})
+    given = ufl.dot(forces, ufl.as_vector([along[k] for k in range(6)]))
+    work -= sides[_GIVEN] * problem.rod.cells.at_nodes(given)
     found: list[Operation] = []
     prescribed = [Prescribed(e.dofs, part=e.part) for e in unknown.prescribed]
     if held is not None and held.varies:
         needed = held.assignments(problem.motion.time)[held.increment]
         (group,) = unknown.assignments(
-            unknown.values, [sides[_RESIDUAL] * needed], unknown.no_multiplier
+            unknown.values,
+            [sides[_RESIDUAL] * problem.to_lengths(needed)],
+            unknown.no_multiplier,
         )
         found.append(Map(values=group))
         prescribed = unknown.prescribed

@@ -109,8 +109,6 @@ class StaticEquilibrium(OffTape, Compiled, NotCopied):
         given, prefix = check_parameters(solver_parameters, options_prefix)
         self._motion.consistency.read_poses()
         self._motion.check_configuration()
-        if self._motion.constraint is not None:
-            self._motion.constraint.check_position()
         self._check_held()
         self._problem = EquilibriumProblem(self._motion)
         self._stresses: dict[Beam, VectorAssembly] = {}

@@ -11,9 +11,9 @@ from fdgeom.beams.contact.contact import contacts_of
 from fdgeom.errors import CannotCompile, SolveFailed
 from fdgeom.execution.options import CompiledCode, SolveOptions, list_on_help
 from fdgeom.operations import Reason
-from fdgeom.statics.newton import DEFAULTS, GroupNewton
 from fdgeom.statics.problem import EquilibriumProblem, PathCondition
 from fdgeom.statics.rigid_motions import free_motion
+from fdgeom.statics.snes import DEFAULTS, GroupNewton
 from fdgeom.statics.stability import Stability
 
 _COUNTED = ("solves", "newton_iterations", "krylov_iterations")
@@ -71,11 +71,19 @@ class Iterations:
         found = self._through_petsc.get(bordered)
         if found is None or not found.is_usable:
             options, prefix, given = self._options()
+            if options.get("pc_factor_mat_ordering_type") == "natural":
+                options.setdefault("pc_factor_zeropivot", self._least_pivot())
             found = self._through_petsc[bordered] = GroupNewton(
                 self._problem, self._counts, bordered=bordered, options=options, prefix=prefix,
                 given=given,
             )  # fmt: skip
         return found
+
+    def _least_pivot(self) -> float:
+        """A pivot that is round-off beside the entries, whatever the unit."""
+        diagonal = self._problem.tangent(self._problem.start()).getDiagonal().getArray()
+        free = np.delete(np.abs(diagonal), self._problem.rows)
+        return 1e-14 * float(free[free > 0].min(initial=np.inf)) if free.any() else 0.0
 
     @cached_property
     def _compiled(self) -> Any:

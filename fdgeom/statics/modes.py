@@ -78,8 +78,6 @@ class VibrationModes(OffTape):
         load = validation.number("load", load)
         number = validation.whole("number", number, least=1, most=count - 2)
         motion.check_configuration()
-        if motion.constraint is not None:
-            motion.constraint.check_position()
         found = pencil(motion, load, free)
         self._motion, self._load, self._symmetric = motion, load, found.symmetric
         values, vectors, round_off = _lowest(found, number)

@@ -209,7 +209,7 @@ def pencil(motion: RodMotion, load: float, keep: np.ndarray) -> Pencil:
         residual = residual + slope.T @ force[forms.used]
         scattered(force, forms.multiplier)
         rest = rest if forms.in_joints is None else rest + _whole(forms.in_joints)
-    _check_equilibrium(motion, residual, parts, stiffness, lengths)
+    _check_equilibrium(motion, residual, keep, parts, stiffness, lengths)
     rest = rest[keep][:, keep]
     extent = lengths.sum()
     symmetric, change = True, forms.of_loads if loaded else None
@@ -258,13 +258,15 @@ def _clean(strain: np.ndarray, lengths: np.ndarray, motion: RodMotion) -> None:
     strain[:, ~above] = 0.0
 
 
-def _check_equilibrium(motion: RodMotion, residual, parts, stiffness, lengths) -> None:
-    forces = sum(np.abs(part).max(initial=0.0) for part in parts)
+def _check_equilibrium(motion: RodMotion, residual, keep, parts, stiffness, lengths) -> None:
+    size = _sizes(lengths)
+    sizes = np.resize(size, len(keep))
+    forces = sum(np.abs(sizes * part).max(initial=0.0) for part in parts)
     position = gathered(motion.comm, motion.position.dat.data_ro.ravel())
     # A solve leaves 1e-12 or so of the forces, or round-off of stiffness times size.
-    stiff = (np.abs(stiffness).max(axis=(1, 2)) / lengths).max()
+    stiff = (np.abs(size[:, None] * size * stiffness).max(axis=(1, 2)) / lengths).max()
     allowed = 1e-6 * forces + 1e-12 * stiff * np.abs(position).max()
-    worst = np.abs(residual).max(initial=0.0)
+    worst = np.abs(sizes[keep] * residual).max(initial=0.0)
     if not worst <= allowed:
         raise ValueError(
             f"beam: its configuration is not an equilibrium at that load (unbalanced by {worst:.3g}, "
@@ -289,12 +291,16 @@ def _blocks(values: np.ndarray) -> sparse.csr_matrix:
     return sparse.bsr_matrix((values, np.arange(count), np.arange(count + 1))).tocsr()
 
 
+def _sizes(lengths: np.ndarray) -> np.ndarray:
+    """Factors by which moments become forces; rotations divided by them become displacements."""
+    return np.array([1 / lengths.sum()] * 3 + [1.0] * 3)
+
+
 def _scale(stiffness: np.ndarray, mass: sparse.csr_matrix, lengths: np.ndarray) -> float:
     """Least stiffness by largest inertia, rotations measured by the beam's length: for bending EI /
     (m L⁴), below the lowest frequency, and for slender beams not far below.
     """
-    extent = lengths.sum()
-    size = np.array([1 / extent] * 3 + [1.0] * 3)
+    extent, size = lengths.sum(), _sizes(lengths)
     inertia = (size**2 * mass.diagonal().reshape(-1, 6).sum(axis=0)).max() / extent
     least = np.linalg.eigvalsh(size[:, None] * size * stiffness)[:, 0].min()
     return float(least / inertia / extent**2)

@@ -97,8 +97,8 @@ class EquilibriumProblem:
     conditions Φ, B of the joints, for Newton's method; λ does not scale contact.
     """
 
-    # The unknown is a vector x of 6 values and the multipliers μ of the joints (over a stiffness,
-    # so that they are of the size of displacements) at each node. Only changes of the 6 have a
+    # The unknown is a vector x of 6 values and the multipliers μ of the joints (over a force, so that
+    # forces become numbers of the size of strains) at each node. Only changes of the 6 have a
     # meaning: u_r belongs to the reference g_r, and u to g_r ∘ (u - u_r) with a rotation vector in
     # the body frame and a translation in space. Every tangent makes the present configuration the
     # new reference.
@@ -158,9 +158,12 @@ class EquilibriumProblem:
     def _set_forms(self) -> None:
         motion, rod, pose, unknown = self.motion, self.rod, self.pose, self.unknown
         joints = motion.joints
-        self._stiffness = 1.0 if joints is None else self._size_of_stiffness()
-        #: Factor of multipliers and conditions.
-        self.scale = Constant(self._stiffness, name="size of the stiffness")
+        length = self._total_length() / len(motion.members)
+        #: The mean length of the beams: translations in lengths are numbers, as rotations are.
+        self.length = Constant(length, name="length")
+        self._force = 1.0 if joints is None else self._size_of_stiffness() / length
+        #: Factor of multipliers and conditions, a force.
+        self.scale = Constant(self._force, name="size of the multipliers")
         test, nu = unknown.test, unknown.nu
         trial, dual = TrialFunction(self.unknown_space), None
         if joints is not None:
@@ -219,13 +222,14 @@ class EquilibriumProblem:
         return joints.slope(multiplier, test, g) + joints.spring_work(g, ufl.zero(6), test)
 
     def _size_of_stiffness(self) -> float:
-        """About the largest entry on the diagonal of the tangent."""
+        """About the largest entry on the diagonal of the tangent, for translations in lengths."""
         rod, strains = self.rod, VectorFunctionSpace(self.motion.mesh, "DG", 0, dim=6)
         tangent, h = rod.law.tangent(ufl.zero(6), rod.stiffness), rod.cells.length
         section = [tangent[k, k] for k in range(6)]
         # A node turns the halves of its two cells.
         turning = [k / h + h / 4 * sum(section[3:]) for k in section[:3]]
-        entries = 2 * ufl.as_vector([*turning, *(k / h for k in section[3:])])
+        moving = [self.length**2 * k / h for k in section[3:]]
+        entries = 2 * ufl.as_vector([*turning, *moving])
         if rod.cells.inside is not None:
             entries = rod.cells.inside * entries
         largest = np.abs(Function(strains).interpolate(entries).dat.data_ro).max(initial=0.0)
@@ -290,9 +294,12 @@ class EquilibriumProblem:
         """The length that belongs to each node."""
         return assemble(self.rod.cells.at_nodes(TestFunction(self.space)[0])).dat.data_ro[:, 0]
 
+    def _total_length(self) -> float:
+        return self.comm.allreduce(float(self.lumped.sum()))
+
     @cached_property
     def weights(self) -> np.ndarray:
-        length = self.comm.allreduce(float(self.lumped.sum()))
+        length = self._total_length()
         values = np.zeros((len(self.lumped), self._width))
         weights = np.array([1.0] * 3 + [1 / length**2] * 3)
         values[:, :6] = self.lumped[:, None] / length * weights
@@ -327,12 +334,12 @@ class EquilibriumProblem:
     # --- the unknown -----------------------------------------------------------------------------
     def start(self) -> np.ndarray:
         """Make the present configuration the reference; returns its x, (1, 1, 1, position, μ),
-        whose size SNES's ``stol`` compares with.
+        whose size SNES's ``stol`` compares with, for positions in lengths.
         """
         values = np.ones((self._size // self._width, self._width))
         values[:, 3:6] = self.pose[0].dat.data_ro
         if self.multiplier is not None:
-            values[:, 6:] = self.multiplier.dat.data_ro / self._stiffness
+            values[:, 6:] = self.multiplier.dat.data_ro / self._force
         self._x = values.ravel()
         self._increment.dat.data_wo_with_halos[...] = 0.0
         self._perform("refer", "extrapolate")
@@ -343,7 +350,22 @@ class EquilibriumProblem:
         self._increment.dat.data_wo[...] = self.by_node(x - self._x)[:, :6]
         self._perform("move")
         if self.multiplier is not None:
-            self.multiplier.dat.data_wo[...] = self._stiffness * self.by_node(x)[:, 6:]
+            self.multiplier.dat.data_wo[...] = self._force * self.by_node(x)[:, 6:]
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """The length by which norms divide translations; 1 for other entries of the unknown."""
+        values = np.ones((self._size // self._width, self._width))
+        values[:, 3:6] = float(self.length)
+        return values.ravel()
+
+    def from_lengths(self, vector: Expr) -> Expr:
+        """A vector like the unknown whose translations were given in lengths."""
+        return _translations_times(self.length, vector)
+
+    def to_lengths(self, vector: Expr) -> Expr:
+        """A vector like the unknown with its translations in lengths."""
+        return _translations_times(1 / self.length, vector)
 
     def by_node(self, x: np.ndarray) -> np.ndarray:
         """Values of an unknown as (nodes, 6 and the number of multipliers)."""
@@ -384,3 +406,9 @@ class EquilibriumProblem:
         values = self._loads.assemble().dat.data_ro.reshape(-1).copy()
         values[self.rows] = 0.0
         return values
+
+
+def _translations_times(factor: Expr, vector: Expr) -> Expr:
+    entries = [vector[k] for k in range(vector.ufl_shape[0])]
+    entries[3:6] = [factor * x for x in entries[3:6]]
+    return ufl.as_vector(entries)

@@ -8,6 +8,7 @@ from ufl.core.expr import Expr
 
 from fdgeom.execution import Numerics, saddle
 from fdgeom.operations import Flow, Solve, parts, with_assignments
+from fdgeom.operations.dependent import Sources, in_replay
 from fdgeom.steppers.stepper import Stepper
 
 
@@ -16,6 +17,26 @@ class HolonomicStepper(Stepper):
 
     #: Names of the solves.
     solves: ClassVar[tuple[str, ...]]
+
+    def _setup(self) -> None:
+        super()._setup()
+        constraint = self.system.constraint
+        #: What decides whether the configuration is on the constraint.
+        self._constraint_data = Sources() if constraint is None else Sources(*constraint.forms())
+        self._constraint_data.take()
+
+    def start(self, modified=None):
+        if not in_replay() and self._constraint_data.changed():
+            self.system.constraint.check_configuration(loosely=True)
+        return super().start(modified)
+
+    def started(self, operations):
+        super().started(operations)
+        self._constraint_data.take()
+
+    def finished(self):
+        super().finished()
+        self._constraint_data.take()
 
     def _unknown(self, name: str):
         """An unknown like (q̇, λ), its parts, and the tests that go with them."""

@@ -31,7 +31,7 @@ class Method(ABC):
     #: Order of convergence in time.
     order: int
     #: Whether a step with -dt undoes a step with dt.
-    symmetric: ClassVar[bool] = False
+    symmetric: bool = False
     #: Whether the step is a symplectic (Poisson) map, and on what.
     symplectic: ClassVar[bool] = False
     #: Quantities conserved to round-off.
@@ -114,7 +114,11 @@ class Restart:
         return False
 
     def started(self, operations: list[Operation]) -> None:
-        """Note that the operations of :meth:`start` have been performed."""
+        """Note that the operations of :meth:`start` have been performed.
+
+        Until something changes, :meth:`start` then returns none: it is also called where a run or a
+        restart file begins, without a step.
+        """
 
     def rescale(self, ratio: Constant) -> list[Operation]:
         """The operations before a step that is ``ratio`` times as long as the one before."""

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from firedrake import Constant, Form, Function, TestFunction
 from ufl.core.expr import Expr
 
+from fdgeom.data import Snapshot
 from fdgeom.execution import plain
 from fdgeom.operations import Flow, parts
 from fdgeom.steppers.holonomic import HolonomicStepper
@@ -114,7 +115,8 @@ class SHAKE(_Verlet):
     Parameters
     ----------
     system : ConstrainedSystem
-        The system to integrate; its multiplier is set to that of the exact motion at the start.
+        The system to integrate; its multiplier is set to that of the exact motion at the start, and
+        where q or p have been set by hand.
     dt : float
         Time step.
     solver_parameters, options_prefix, compiled
@@ -125,8 +127,25 @@ class SHAKE(_Verlet):
     cites = ("RyckaertCiccottiBerendsen1977", "LeimkuhlerSkeel1994")
     solves = ("position", "momentum")
 
+    def remembered(self):
+        return (*super().remembered(), self._known)
+
+    def start(self, modified=None):
+        super().start(modified)
+        of_state = set(self._known.keys()).intersection(modified or ())
+        return self.system.multiplier_operations if of_state or not self._known.holds() else []
+
+    def started(self, operations):
+        super().started(operations)
+        self._known.take()
+
+    def finished(self):
+        super().finished()
+        self._known.take()
+
     def flows(self):
         self.system.solve_multiplier()
+        self._known = Snapshot([self.system.q, self.system.p])
         slope, before = self.system.constraint.slope, self.system.multiplier
         position = self._position(
             lambda new, w, dt: -(dt * slope(new, w)) + 0.5 * dt * slope(before, w),

@@ -97,21 +97,22 @@ class Stepper(OffTape, Method, Restart, Compiled, NotCopied):
     Notes
     -----
     Between two calls of :meth:`advance` you may change the state and every coefficient: Functions
-    and Constants in the system's forms, the expressions that define them, and the mesh's
-    coordinates; by Firedrake, a PETSc Vec or a NumPy view. The next step uses the new values, in
-    compiled code and through PETSc SNES alike, and accelerations that a method carries are solved
-    for again. A field counts as set if its values differ from those after the last step; recorded
-    runs and replays use the same rule.
+    and Constants in the system's forms, the expressions that define them, and the coordinates of
+    its mesh, except that of a beam; by Firedrake, a PETSc Vec or a NumPy view. The next step uses
+    the new values, in compiled code and through PETSc SNES alike, and accelerations that a method
+    carries are solved for again. A field counts as set if its values differ from those after the
+    last step, or at the beginning of a run or of a restart file; recorded runs and replays use the
+    same rule.
 
     The stepper has the only clock: t is t₀ + n Δt, not a sum. The system's time is set to it when
-    the stepper is made, after steps, after a failure and by :func:`fdgeom.resume`.
+    the stepper is made, before and after steps, after a failure and by :func:`fdgeom.resume`.
 
     However :meth:`advance` ends (a failed step, Ctrl-C, an error in a callback, no memory), the
     state is that after a completed step. The clock, the fields that the method carries from step to
     step and the dependent fields belong to that state.
 
     For authors: the methods of a new stepper are those of `Method` (``steppers/method.py``). Others:
-    ``begin_steps``, ``clock``, ``operations``, ``ready_steps``, ``replay``, ``runs``,
+    ``begin_steps``, ``clock``, ``operations``, ``prepare``, ``ready_steps``, ``replay``, ``runs``,
     ``solve_options``, ``state_functions``, ``step_flows``, ``take_steps``, ``take_up``.
     """
 
@@ -244,9 +245,7 @@ class Stepper(OffTape, Method, Restart, Compiled, NotCopied):
         # Solvers are made when they are first needed.
         saying = _SILENT if first else compiling(type(self).__name__)
         with saying, delayed(self.system.comm, INT) as signals:
-            with shielded():
-                self.system.consistency.prepare()
-            self._start()
+            self.prepare()
             compiled = self.ready_steps()
             try:
                 with SNES_STEPS if compiled is None else COMPILED_STEPS:
@@ -263,10 +262,16 @@ class Stepper(OffTape, Method, Restart, Compiled, NotCopied):
                     self.finished()
                     self.system.consistency.settle()
 
+    def prepare(self) -> None:
+        """Update the time, dependent fields and what the method carries, after changes by hand."""
+        with shielded():
+            self.system.model.set_time(self.t)
+            self.system.consistency.prepare()
+        self._start()
+
     def begin_steps(self) -> None:
         """The actions before the first of some steps, without a step."""
-        self.system.consistency.prepare()
-        self._start()
+        self.prepare()
         clock = self.clock
         if clock.dt != clock.last_dt:
             self._rescale(clock.dt / clock.last_dt)

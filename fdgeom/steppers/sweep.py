@@ -183,6 +183,8 @@ class Sweep(Stepper):
         self._turns = self.turns()
         self._demands |= _demands_of_parts(self, self._turns)
         check_now(self._demands)
+        if self._companions() and self.configuration != "mean":
+            self.order, self.symmetric = 1, False
 
     def start(self, modified=None):
         check_now(self._demands)

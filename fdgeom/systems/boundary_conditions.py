@@ -27,6 +27,21 @@ def described(bcs: Sequence[DirichletBC]) -> dict[str, dict]:
     }
 
 
+class GivenValues:
+    """The values that a user gave boundary conditions, which are read from there on."""
+
+    def __init__(self, bcs: Sequence[DirichletBC]) -> None:
+        self._given = [(bc, given_value(bc)) for bc in bcs]
+
+    def check(self) -> None:
+        """Raise ``ValueError`` if a value was replaced, by ``set_value``, which nobody would see."""
+        if any(given_value(bc) is not value for bc, value in self._given):
+            raise ValueError(
+                "bcs: the value of a DirichletBC was replaced: give it a Constant or a Function, and "
+                "assign to that"
+            )
+
+
 def check_effect(name: str, bcs: Sequence[DirichletBC], space) -> None:
     """Raise ``ValueError`` if a condition's values are all replaced by those of later ones."""
     if len(bcs) < 2:

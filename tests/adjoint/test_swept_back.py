@@ -26,7 +26,7 @@ from fdgeom.adjoint import steps as replayed
 from fdgeom.adjoint.block import replay_of
 from fdgeom.adjoint.lists import Derivatives
 from fdgeom.adjoint.values import Vectors
-from fdgeom.compile import stored_steps
+from fdgeom.compile import trajectory
 
 #: Local solves of nodes and of cells, given values, fractions of steps, several parts, a multiplier.
 NAMES = (
@@ -86,7 +86,7 @@ def test_the_same_as_solve_by_solve(name, rng, monkeypatch):
         other = 0.0 if other is None else other
         # Round-off of some steps.
         assert np.abs(value - other).max() <= 1e-13 * max(1.0, np.abs(other).max()), f.name()
-    for what, name, value in ((replayed, "MEMORY", 0), (stored_steps, "_PAST", 0)):
+    for what, name, value in ((replayed, "MEMORY", 0), (trajectory, "_PAST", 0)):
         with monkeypatch.context() as changed:
             changed.setattr(what, name, value)
             again = swept(run, bars, moving)

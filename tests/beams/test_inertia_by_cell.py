@@ -9,6 +9,8 @@ from firedrake import (
     SpatialCoordinate,
     as_vector,
     conditional,
+    le,
+    lt,
 )
 from verification.beams import along, uneven_mesh
 
@@ -123,3 +125,14 @@ def test_a_cell_without_mass_is_refused():
     mesh = uneven_mesh(CELLS)
     with pytest.raises(ValueError, match=r"^section\.inertia must be positive definite"):
         fg.Beam(mesh, bar(by_cell(mesh, [1000.0, -10.0, 1000.0, 1000.0])))
+
+
+@pytest.mark.parametrize("compare", [lt, le])
+def test_a_density_that_jumps_at_a_node(compare):
+    """By a condition on the place: the mass is ρ₁ A L/2 + ρ₂ A L/2, whatever the condition says there."""
+    mesh = IntervalMesh(4, 1.0)
+    (s,) = SpatialCoordinate(mesh)
+    beam = fg.Beam(mesh, bar(conditional(compare(s, 0.5), 1000.0, 3000.0)))
+    beam.velocity.interpolate(as_vector([0, 0, 0, 0, 0, 1.0]))
+    beam.project()
+    assert beam.linear_momentum()[2] == pytest.approx(0.4, rel=1e-13)

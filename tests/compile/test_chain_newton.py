@@ -7,6 +7,7 @@ import pytest
 from firedrake import (
     Constant,
     DirichletBC,
+    EquationBC,
     Function,
     FunctionSpace,
     IntervalMesh,
@@ -264,3 +265,20 @@ def test_singular_and_lost_equations_are_noticed(value):
     iteration = newton_of(form, u, [])
     iteration.begin()
     assert iteration.run() != 0
+
+
+@pytest.mark.parametrize("given", ["form_compiler_parameters", "boundary conditions but"])
+def test_what_a_problem_has_beside_its_form(given):
+    """Other equations would be solved: those of another quadrature, or without an EquationBC."""
+    space = FunctionSpace(IntervalMesh(8, 1.0), "CG", 1)
+    u, v = Function(space), Test(space)
+    form = (u.dx(0) * v.dx(0) + exp(4 * u) * v) * dx
+    options = {"bcs": DirichletBC(space, 0, 1)}
+    if given == "form_compiler_parameters":
+        options["form_compiler_parameters"] = {"quadrature_degree": 1}
+    else:
+        options["bcs"] = EquationBC(u.dx(0) * v * ds(1) == 0, u, 1)
+    problem = NonlinearVariationalProblem(form, u, **options)
+    with pytest.raises(Exception) as caught:  # noqa: PT011 (petsc4py may wrap it)
+        NonlinearVariationalSolver(problem, solver_parameters=NEWTON).solve()
+    assert any(given in str(e) for e in causes(caught.value))

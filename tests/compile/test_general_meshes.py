@@ -8,20 +8,26 @@ from firedrake import (
     Constant,
     Function,
     FunctionSpace,
+    PeriodicIntervalMesh,
     SpatialCoordinate,
+    TestFunction,
     UnitCubeMesh,
     UnitSquareMesh,
     VectorFunctionSpace,
     assemble,
+    conditional,
+    ds,
     dx,
     grad,
     inner,
+    lt,
     sin,
 )
 from verification.beams import SOFT, set_smooth, uneven_mesh
 from ways import PETScExecutor, take_steps
 
 import fdgeom as fg
+from fdgeom import measures
 from fdgeom.compile import CompiledExecutor, CompiledTrajectory
 from fdgeom.compile.map_layout import MapLayout
 from fdgeom.errors import CannotCompile
@@ -211,3 +217,50 @@ def test_what_is_not_local_is_refused_with_the_term():
     mass = Solve(work=(u - 1) * test * dx, test=test, unknown=u, name="u")
     with pytest.raises(CannotCompile, match="neighbouring nodes: the integral over the cells"):
         CompiledExecutor([mass])
+
+
+# --- coefficients that depend on the place -------------------------------------------------------------
+DT = 0.1
+
+
+def after_a_step(mesh, space, energy_of, measure):
+    """q after one step of Störmer–Verlet from q = 1 at rest, for q̈ = -k q: 1 - Δt² k/2."""
+    q, p = Function(space), Function(space)
+    q.assign(1.0)
+    system = fg.HamiltonianSystem(q, p, 0.5 * p**2 * measure + energy_of(q), measure=measure)
+    stepper = fg.StormerVerlet(system, DT)
+    # TSFC's kernels are those of cells.
+    assert stepper.is_compiled or "facet" in stepper.why_not_compiled
+    stepper.advance(1)
+    return q.dat.data_ro
+
+
+def test_places_in_cells():
+    """DG0: the quadrature of a form has several places in a cell, and others on its facets."""
+    mesh = UnitSquareMesh(4, 4)
+    space = FunctionSpace(mesh, "DG", 0)
+    x, _ = SpatialCoordinate(mesh)
+    w = TestFunction(space)
+    weight = assemble(w * dx).dat.data_ro
+    for measure in (dx, ds(2)):
+        found = after_a_step(mesh, space, lambda q, m=measure: 0.5 * (1 + x**2) * q**2 * m, dx)
+        # Firedrake's own integrals.
+        k = assemble((1 + x**2) * w * measure).dat.data_ro / weight
+        assert found == pytest.approx(1 - 0.5 * DT**2 * k, rel=1e-13)
+
+
+def test_the_seam_of_a_ring():
+    """The node at the seam has the place 0 in one of its cells and 1 in the other."""
+    mesh = PeriodicIntervalMesh(10, 1.0)
+    space = FunctionSpace(mesh, "CG", 1)
+    (x,) = SpatialCoordinate(mesh)
+    at_nodes = measures.vertex(mesh)
+    found = after_a_step(
+        mesh,
+        space,
+        lambda q: 0.5 * conditional(lt(x, 0.45), 1.0, 4.0) * q**2 * at_nodes,
+        at_nodes,
+    )
+    # One node has both; four and five of ten are on one side.
+    k = np.sort((1 - found) / (0.5 * DT**2))
+    assert k == pytest.approx(np.sort([2.5] + 4 * [1.0] + 5 * [4.0]), rel=1e-11)

@@ -110,6 +110,14 @@ def test_without_a_prefix_the_command_line_is_not_read(body, command_line):
     assert snes.ksp.getType() == "preonly"
 
 
+def test_the_user_chooses_the_convergence_test(body):
+    """Three iterations, as PETSc's test "skip" takes all that are allowed."""
+    parameters = {"snes_convergence_test": "skip", "snes_max_it": 3}
+    stepper = fg.ImplicitMidpoint(body, 0.3, solver_parameters=parameters)
+    stepper.advance(5)
+    assert stepper.solver_stats()["newton_iterations"] == 15
+
+
 def test_compiled_steps_read_tolerances_from_the_command_line(body, command_line):
     command_line(body_snes_max_it=1)
     stepper = fg.ImplicitMidpoint(body, 0.3, options_prefix="body", compiled=True)

@@ -10,14 +10,18 @@ from firedrake import (
     FunctionSpace,
     IntervalMesh,
     PeriodicIntervalMesh,
+    SpatialCoordinate,
     TestFunction,
     UnitSquareMesh,
     VectorFunctionSpace,
+    conditional,
     dot,
     dx,
     grad,
+    gt,
     inner,
     ln,
+    max_value,
 )
 from verification.beams import SOFT, set_smooth, uneven_mesh
 from verification.small_systems import wave
@@ -81,6 +85,25 @@ def test_a_coupling_that_is_zero_now_is_one(mesh, zero):
     u, v = Function(V), TestFunction(V)
     k = Function(FunctionSpace(mesh, "DG", 0)) if zero == "function" else Constant(0.0)
     assert not is_local(u * v * vertex(mesh) + k * inner(grad(u), grad(v)) * dx, u)
+
+
+@pytest.mark.parametrize(
+    "factor",
+    [
+        lambda x, k: conditional(gt(x, 2.0), 1.0, 0.0),
+        lambda x, k: conditional(gt(k, 1.6), 1.0, 0.0),
+        lambda x, k: max_value(k - 2.0, 0.0),
+        lambda x, k: k + abs(k - 2.0) - 2.0,
+    ],
+)
+def test_a_coupling_behind_a_condition_is_one(mesh, factor):
+    """No value that is tried need be on that side of the condition."""
+    V = FunctionSpace(mesh, "CG", 1)
+    u, v = Function(V), TestFunction(V)
+    x, k = SpatialCoordinate(mesh)[0], Function(FunctionSpace(mesh, "DG", 0))
+    form = u * v * vertex(mesh) + factor(x, k) * inner(grad(u), grad(v)) * dx
+    assert not is_local(form, u)
+    assert is_local(factor(x, k) * u**3 * v * vertex(mesh), u)
 
 
 def test_a_mesh_with_the_number_of_another_one():

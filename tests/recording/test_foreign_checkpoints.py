@@ -189,7 +189,7 @@ def test_the_format_before_this_one(good, tmp_path):
     path.write_bytes(good)
     with h5py.File(path, "r+") as file:
         file["fdgeom"].attrs["format"] = 2
-    refused(path, "it has the format 2, and this version of fdgeom reads 4 only")
+    refused(path, "it has the format 2, and this version of fdgeom reads 5 only")
 
 
 # --- files that would execute something ---------------------------------------------------------------

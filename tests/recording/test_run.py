@@ -112,8 +112,8 @@ def test_bad_arguments_are_named_before_the_first_step(arguments, named):
 
 def test_outputs_opened_before_a_bad_one_are_closed():
     witness = Witness()
-    with pytest.raises(ValueError, match="path"):
-        run(OscillatorStepper(Oscillators()), steps=1, output=witness, checkpoint="/dev/null/x.h5")
+    with pytest.raises(ValueError, match="csv"):
+        run(OscillatorStepper(Oscillators()), steps=1, output=witness, csv="/dev/null/x.csv")
     assert (witness.opened, witness.closed) == (1, 1)
 
 

@@ -9,16 +9,18 @@ from verification.joined import straight
 import fdgeom as fg
 
 
-def lees_frame(cells, of=None):
+def lees_frame(cells, of=None, *, length=1.0):
     """Two legs of 120, hinged at both feet, in the plane y = 0; a load of 1 at 24 from the corner.
 
     EI = 1440, EA = 4320; ten million for the shear, and a hundred times EI for what would leave the
-    plane.
+    plane. ``length`` is that of the unit.
     """
-    of = of or section(4320.0, 1e7, 1.44e5, 1440.0, 1.44e5)
-    column = straight((0, 0, 0), (0, 0, 120.0), cells, of)
-    load = fg.Load(force=(0, 0, -1.0), at=24.0)
-    beam = straight((0, 0, 120.0), (120.0, 0, 120.0), cells, of, loads=load)
+    moments = length**2 * np.array([1.44e5, 1440.0, 1.44e5])
+    of = of or section(4320.0, 1e7, *moments)
+    leg = 120.0 * length
+    column = straight((0, 0, 0), (0, 0, leg), cells, of)
+    load = fg.Load(force=(0, 0, -1.0), at=24.0 * length)
+    beam = straight((0, 0, leg), (leg, 0, leg), cells, of, loads=load)
     joints = [
         fg.Revolute(fg.ground, column.left, axis=(0, 1, 0)),
         fg.Rigid(column.right, beam.left),

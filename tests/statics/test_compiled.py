@@ -2,8 +2,18 @@
 
 import numpy as np
 import pytest
-from firedrake import Constant, SpatialCoordinate, as_vector, bessel_J, cos, dot, pi, sin
-from statics.frame_cases import bent_cantilever
+from firedrake import (
+    Constant,
+    IntervalMesh,
+    SpatialCoordinate,
+    as_vector,
+    bessel_J,
+    cos,
+    dot,
+    pi,
+    sin,
+)
+from statics.frame_cases import bent_cantilever, lees_frame
 from statics.rod_cases import arch, cantilever, section
 from verification.bars import GRAVITY, bar
 from verification.beams import along, uneven_mesh
@@ -101,6 +111,76 @@ def test_same_equilibria(kind):
     # With turned ends round-off decides about the last iteration of each solve.
     most = 12 if kind == "turned" else 0.1 * iterations[1]
     assert abs(iterations[0] - iterations[1]) <= most
+
+
+class Hardening(fg.SectionLaw):
+    """½ ε·Kε + 25 EA γ₁⁴, with the axial strain γ₁."""
+
+    def energy(self, strain, stiffness):
+        return 0.5 * dot(strain, stiffness * strain) + 25 * stiffness[3, 3] * strain[3] ** 4
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("length", [1.0, 1e-9])
+def test_bars_in_any_unit(length, compiled):
+    """A bar of a hardening material, pulled with 0.3 EA: its strain is a root of a cubic."""
+    stiffness = np.diag([*[1e-4 * length**2] * 3, 1.0, 1.0, 1.0])
+    pull = fg.Load(force=(0.3, 0, 0), at="right")
+    beam = fg.Beam(
+        IntervalMesh(8, length), fg.Section(stiffness, np.eye(6)), left="clamped",
+        law=Hardening(), loads=pull,
+    )  # fmt: skip
+    statics = fg.StaticEquilibrium(beam, compiled=compiled)
+    statics.solve()
+    check_way(statics, compiled)
+    (strain,) = (r.real for r in np.roots([100.0, 0.0, 1.0, -0.3]) if abs(r.imag) < 1e-9)
+    end = beam.position.dat.data_ro[:, 0].max()
+    # Newton's method ends at an update of 1e-12.
+    assert end / length - 1 == pytest.approx(strain, rel=1e-11)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_moved_ends_in_any_unit(compiled):
+    """A wire of a centimetre whose end moves, in metres and in micrometres, takes the same iterations."""
+    found = []
+    for unit in (1.0, 1e6):
+        length = 0.01 * unit
+        stiffness = np.diag([8e-16 * unit**2] * 3 + [3e-3] * 3)
+        end = fg.GivenPose(
+            position=lambda t, length=length: as_vector(
+                [length * (1 - 0.1 * t), 0 * t, 0.3 * length * t]
+            )
+        )
+        beam = fg.Beam(
+            IntervalMesh(8, length), fg.Section(stiffness, np.eye(6)), left="clamped", right=end
+        )
+        statics = fg.StaticEquilibrium(beam, compiled=compiled)
+        statics.solve(time=1.0, steps=10)
+        check_way(statics, compiled)
+        iterations = statics.solver_stats()["newton_iterations"]
+        found.append((beam.position.dat.data_ro / length, iterations))
+    (x, iterations), (y, same) = found
+    # Newton's method ends at 1e-12; the wire is a million times as stiff along as across.
+    np.testing.assert_allclose(x, y, atol=1e-9)
+    assert iterations == same
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_frames_in_any_unit(compiled):
+    """A path of a frame is the same in metres and in nanometres."""
+    found = []
+    for length in (1.0, 1e-9):
+        frame = lees_frame(5, length=length)
+        statics = fg.StaticEquilibrium(frame, compiled=compiled)
+        loads = [statics.follow(0.2) for _ in range(6)]
+        check_way(statics, compiled)
+        shape = np.concatenate(frame.shapes()) / length
+        found.append((loads, shape, statics.solver_stats()["newton_iterations"]))
+    (loads, x, iterations), (others, y, same) = found
+    np.testing.assert_allclose(loads, others, rtol=1e-9)
+    np.testing.assert_allclose(x, y, atol=1e-9 * np.abs(x).max())
+    # Multipliers of rotations have a unit, so that the last iteration of some solves differs.
+    assert abs(iterations - same) <= 0.1 * iterations
 
 
 def test_same_paths_over_limits_and_bifurcations():

@@ -343,3 +343,16 @@ def test_bad_calls_of_modes(call, error, message):
     with pytest.raises(error) as caught:
         call()
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e6])
+def test_what_is_no_equilibrium_is_refused_in_any_unit(unit):
+    """A cantilever of one metre, in metres and micrometres, whose end force nothing balances."""
+    stiffness = np.diag([unit**2] * 3 + [1e4] * 3)
+    inertia = np.diag([1e-3 * unit**2] * 3 + [1.0] * 3)
+    load = fg.Load(force=(0, 0, 1.0), at="right")
+    beam = fg.Beam(
+        IntervalMesh(10, unit), fg.Section(stiffness, inertia), left="clamped", loads=load
+    )
+    with pytest.raises(ValueError, match="unbalanced by 1, forces up to"):
+        fg.VibrationModes(beam, 4)

@@ -33,19 +33,54 @@ def spring(method, dt, k, force=0.0):
 @pytest.mark.parametrize("method", METHODS)
 def test_a_stiffness_that_jumps(method):
     """q = cos t until t = 1, then the oscillation of three times the frequency, in closed form."""
-    exact, errors = np.cos(1) * np.cos(3) - np.sin(1) / 3 * np.sin(3), []
+    errors = []
     for n in (20, 40, 80):
         k = Constant(1.0)
         stepper, q, _ = spring(method, 1 / n, k)
         stepper.advance(n)
         k.assign(9.0)
         stepper.advance(n)
-        errors.append(abs(q.dat.data_ro[0] - exact))
+        errors.append(abs(q.dat.data_ro[0] - EXACT))
         assert stepper._accelerations.counted == 1
     orders = np.log2(np.array(errors[:-1]) / errors[1:])
     assert orders == pytest.approx([METHODS[method]] * 2, abs=0.1)
     # As of a stepper made at the jump; a stale acceleration makes it 4e-4.
     assert errors[-1] < {2: 1e-4, 4: 1e-8}[METHODS[method]]
+
+
+EXACT = np.cos(1) * np.cos(3) - np.sin(1) / 3 * np.sin(3)
+
+
+def test_a_jump_beside_a_sampled_load():
+    """A load that changes before every step does not hide that the stiffness jumps."""
+    errors = []
+    for n in (20, 40, 80):
+        k, force = Constant(1.0), Constant(0.0)
+        stepper, q, _ = spring(fg.GeneralizedAlpha, 1 / n, k, force)
+        for j in range(2 * n):
+            force.assign(1e-9 * (j + 1))  # without effect on the errors
+            if j == n:
+                k.assign(9.0)
+            stepper.advance(1)
+        errors.append(abs(q.dat.data_ro[0] - EXACT))
+        # At the first change of each coefficient.
+        assert stepper._accelerations.counted == 2
+    assert np.log2(np.array(errors[:-1]) / errors[1:]) == pytest.approx([2, 2], abs=0.1)
+
+
+def test_a_jump_where_another_stepper_takes_over():
+    """The accelerations that the other one has left belong to the old stiffness."""
+    errors = []
+    for n in (20, 40, 80):
+        k = Constant(1.0)
+        first, q, _ = spring(fg.GeneralizedAlpha, 1 / n, k)
+        second = fg.GeneralizedAlpha(first.system, 1 / n)
+        first.advance(n)
+        k.assign(9.0)
+        second.t = first.t
+        second.advance(n)
+        errors.append(abs(q.dat.data_ro[0] - EXACT))
+    assert np.log2(np.array(errors[:-1]) / errors[1:]) == pytest.approx([2, 2], abs=0.1)
 
 
 @pytest.mark.parametrize("method", [fg.HermiteSimpson, fg.FourthOrderAlpha])

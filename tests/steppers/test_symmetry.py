@@ -55,3 +55,5 @@ def test_only_the_mean_configuration_is_symmetric():
     for configuration, symmetric in (("old", False), ("new", False), ("mean", True)):
         stepper = fg.SymmetricPoissonIntegrator(set_smooth(beam), DT, configuration=configuration)
         assert bool(defect(stepper) < 1e-13) is symmetric
+        # As the stepper says.
+        assert (stepper.symmetric, stepper.order) == (symmetric, 2 if symmetric else 1)

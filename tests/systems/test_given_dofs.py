@@ -6,6 +6,7 @@ from firedrake import (
     DirichletBC,
     Function,
     FunctionSpace,
+    UnitIntervalMesh,
     UnitSquareMesh,
     VectorFunctionSpace,
     as_vector,
@@ -55,3 +56,18 @@ def test_parts_and_components():
     assert np.abs(vectors[bcs[0].nodes, 1]).max() < 1e-12
     assert np.abs(vectors[:, 0]).min() > 0.5
     assert np.abs(fluxes[bcs[1].nodes]).max() < 1e-12
+
+
+def test_a_value_that_is_replaced():
+    """`set_value` gives the condition another object, which no step reads."""
+    space = FunctionSpace(UnitIntervalMesh(8), "CG", 1)
+    q, v = Function(space), Function(space)
+    bc = DirichletBC(space, 0.0, 1)
+    system = fg.SecondOrderSystem(
+        lambda q, v, a, t, w: (a * w + q.dx(0) * w.dx(0)) * dx, q, v, bcs=[bc]
+    )
+    stepper = fg.GeneralizedAlpha(system, 0.01)
+    stepper.advance(1)
+    bc.set_value(0.5)
+    with pytest.raises(ValueError, match="the value of a DirichletBC was replaced"):
+        stepper.advance(1)

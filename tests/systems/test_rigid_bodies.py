@@ -314,3 +314,14 @@ def test_inertia_and_mass_follow_the_constants_in_them():
     size.assign(-1.0)
     with pytest.raises(ValueError, match="positive definite"):
         bodies.kinetic_energy()
+
+
+def test_a_mass_that_becomes_negative():
+    """A field is checked again where it has changed, as a Constant is."""
+    weight = Function(FunctionSpace(mesh, "DG", 0)).assign(2.0)
+    bodies = make(inertia=tensor, mass=weight)
+    stepper = fg.GeneralizedAlpha(bodies, 0.1)
+    stepper.advance(1)
+    weight.assign(-1.0)
+    with pytest.raises(ValueError, match="mass must be positive and finite"):
+        stepper.advance(1)

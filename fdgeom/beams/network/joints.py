@@ -312,7 +312,7 @@ class PointBody(Fixed):
         given = np.zeros(3) if inertia is None else inertia
         own = array("inertia", given, (3,), (3, 3), wanted=wanted)
         own = np.diag(own) if own.ndim == 1 else own
-        if not np.allclose(own, own.T):
+        if not np.allclose(own, own.T, rtol=0.0, atol=1e-8 * np.abs(own).max()):
             raise ValueError(f"inertia must be {wanted}, not {format_value(inertia)}")
         if np.linalg.eigvalsh(own).min() < -1e-12 * np.abs(own).max():
             raise ValueError("inertia must be positive semidefinite")

@@ -92,6 +92,16 @@ class Inertia:
         """Mass per length times the vector from the node to the centre of mass, body frame."""
         return ufl.as_vector([self.matrix[4, 2], self.matrix[5, 0], self.matrix[3, 1]])
 
+    def beside_masses(self) -> tuple[Expr, Expr]:
+        """The blocks of M for translations, angular and linear, less those of masses, mĉ and m I."""
+        M, moment = self.matrix, so3.hat(self.offset_moment)
+        spin = [[M[i, 3 + j] - moment[i, j] for j in range(3)] for i in range(3)]
+        # The diagonal of masses is that of the first entry.
+        linear = [[M[3 + i, 3 + j] - (self.mass if i == j else 0) for j in range(3)]
+                  for i in range(3)]  # fmt: skip
+        linear[0][0] = ufl.as_ufl(0.0)
+        return ufl.as_matrix(spin), ufl.as_matrix(linear)
+
     def momentum(self, orientation: Expr, velocity: Expr) -> tuple[Expr, Expr]:
         """Angular momentum about the node's position and linear momentum, both in space."""
         body = self.matrix * in_body(orientation, velocity)

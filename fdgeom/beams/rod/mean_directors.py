@@ -144,6 +144,10 @@ class MeanStep:
         if not inertia.separate:
             offset = ufl.dot(self.directors, inertia.offset_moment)
             work += ufl.dot(eta, ufl.cross(offset, field))
+            # What is left of M g, in the body frame, where the inertia is not one of masses.
+            pull, turn, moved = (ufl.dot(part, self.directors) for part in (field, eta, shift))
+            spin, linear = inertia.beside_masses()
+            work += ufl.dot(turn, ufl.dot(spin, pull)) + ufl.dot(moved, ufl.dot(linear, pull))
         return work
 
     # --- where the step goes -----------------------------------------------------------------------

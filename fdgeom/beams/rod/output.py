@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import ufl
-from firedrake import Form, Function
+from firedrake import Form, Function, SpatialCoordinate
 from ufl.core.expr import Expr
 
 from fdgeom.beams.contact.contact import contact_fields
@@ -14,11 +14,25 @@ from fdgeom.beams.rod.variation import body_translation, in_body
 from fdgeom.execution import VectorAssembly
 from fdgeom.forms import shaped_space
 from fdgeom.lie import halves, quaternion
+from fdgeom.operations.dependent import Dependent, MadeOnce, refresh
 from fdgeom.systems.system import Output, System
 
 
 class RodSystem(System):
     """Base class of beams and networks of rods: total momenta in space."""
+
+    @cached_property
+    def _places(self) -> MadeOnce:
+        return MadeOnce(
+            "the mesh of a beam has moved since the beam was made, which lengths, loads and sections "
+            "would follow in part: make another beam",
+            SpatialCoordinate(self.mesh),
+        )
+
+    def _check_data(self) -> None:
+        for beam in getattr(self, "members", (self,)):
+            beam._places.refresh()
+        super()._check_data()
 
     def linear_momentum(self) -> np.ndarray:
         """Total linear momentum in space, shape (3,): ∫ R n of the momentum (m, n)."""
@@ -70,9 +84,9 @@ class RodOutput(Output):
         self.orientation, self.beams = motion.orientation, motion.members
 
     @cached_property
-    def _in_cells(self) -> dict[str, tuple[Function, VectorAssembly]]:
-        """Strain, stress and elastic energy per length, in the motion's own measure, as fields that
-        are constant in each cell and zero in joints, and their updates.
+    def _in_cells(self) -> dict[str, Function]:
+        """Strain, stress and elastic energy per length, in the motion's own measure, as dependent fields
+        that are constant in each cell and zero in joints.
         """
         rod, g, found = self._system.rod, self._system.configuration, {}
         for name, value in (
@@ -82,26 +96,36 @@ class RodOutput(Output):
         ):
             space = shaped_space(value.ufl_shape, self._system.mesh, "DG", 0)
             # Over the length of the cell: then it is the value there.
-            found[name] = Function(space, name=name), VectorAssembly(rod.cells.values(value))
+            found[name] = _assembled(Function(space, name=name), rod.cells.values(value))
         return found
 
     def fields(self):
         self.refresh()
         motion = self._system
-        strain, stress = (self._in_cells[name][0] for name in ("strain", "stress"))
+        strain, stress = (self._in_cells[name] for name in ("strain", "stress"))
         pose, body = motion.configuration, in_body(motion.orientation, motion.v)
         momentum = ufl.dot(motion.rod.section_inertia.matrix, body)
         fields = shown(pose, strain, stress, momentum, body)
         return fields | contact_fields(motion.rod, pose, motion.v)
 
     def strain_energy(self) -> Expr:
-        """Elastic energy per length, as of the last :meth:`refresh`."""
-        return self._in_cells["strain_energy"][0]
+        """Elastic energy per length; outside of fdgeom as of the last :meth:`refresh`."""
+        return self._in_cells["strain_energy"]
 
     def refresh(self) -> None:
         self._system.consistency.prepare()
-        for field, assembly in self._in_cells.values():
-            field.dat.data_wo[...] = assembly.assemble().dat.data_ro
+        refresh(*self._in_cells.values())
+
+
+def _assembled(field: Function, form: Form) -> Function:
+    """A field as a dependent one with the values of an assembled form."""
+    assembly = VectorAssembly(form)
+
+    def make() -> None:
+        field.dat.data_wo[...] = assembly.assemble().dat.data_ro
+
+    Dependent([field], [form], make, private=True)
+    return field
 
 
 def shown(pose, strain: Expr, stress: Expr, momentum: Expr, velocity: Expr) -> dict[str, Expr]:

@@ -243,8 +243,9 @@ class RodMotion(RodSystem, Motion):
         self.check_configuration()
         super().check_start()
 
-    def check_configuration(self) -> None:
-        """Raise ``ValueError`` for poses that methods cannot move, or that a load refuses."""
+    def check_configuration(self, *, loosely: bool = False) -> None:
+        """Raise ``ValueError`` for poses that methods cannot move, joints refuse, or a load refuses."""
+        super().check_configuration(loosely=loosely)
         check_poses(self.position, self.orientation, self.rod.cells.in_rods())
         self.turns.check_state()
         for beam in self.members:

@@ -2,36 +2,13 @@
 
 from functools import cached_property
 
-from firedrake import Constant, Function, SpatialCoordinate
+from firedrake import Function, SpatialCoordinate
 
-from fdgeom.data import Number, Snapshot, key
-from fdgeom.operations import Copy, Map, Operation, parts
-from fdgeom.operations.dependent import Sources, dependent_of
+from fdgeom.data import Snapshot, key
+from fdgeom.operations import Copy, Map, Operation, each_part, parts
+from fdgeom.operations.dependent import Sources, dependent_of, in_replay
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.motion.accelerations import Accelerations
-
-
-class LastChange(Snapshot):
-    """The number of the step before which a coefficient was last another: a saved value alone."""
-
-    def __init__(self) -> None:
-        super().__init__([], [Constant(-2.0)])
-
-    @property
-    def step(self) -> float:
-        """The number."""
-        return self.pairs[0][0][0]
-
-    @step.setter
-    def step(self, number: int) -> None:
-        self.pairs[0][0][0] = number
-
-    def take(self) -> None:
-        """Keep the number."""
-
-    def changed_keys(self) -> set[int]:
-        """Empty: nobody else has it."""
-        return set()
 
 
 class MotionStepper(Stepper):
@@ -46,11 +23,10 @@ class MotionStepper(Stepper):
         system.check_start()
         self._accelerations = Accelerations(system, compiled=self._code.why_not is None)
         self._known = Snapshot([*system.configuration, system.v], [system.time])
-        self._time = Number(system.time)
         self._carried = Snapshot([system.acceleration, system.algorithmic])
+        self._placed = each_part(system.configuration)
         self._starts: dict[tuple, list[Operation]] = {}
         self._read = Sources(SpatialCoordinate(system.mesh), *self._given())
-        self._last_change = LastChange()
         found = self._beginning()
         self._perform(found)
         self._read.take()
@@ -72,41 +48,47 @@ class MotionStepper(Stepper):
 
     # --- before steps ------------------------------------------------------------------------------
     def remembered(self):
-        return self._known, self._carried, self._read.snapshot, self._last_change
+        return self._known, self._carried, self._read.snapshot
 
     def start(self, modified=None):
         modified = modified or frozenset()
-        if self._time.value != self.t:
-            # An equilibrium or another stepper has left it.
-            self.system.model.set_time(self.t)
         carried = modified.intersection(self._carried.keys()) | self._carried.changed_keys()
         own = modified.intersection(self._known.keys()) or not self._known.holds()
+        moved = self._known.changed_keys().intersection(map(key, self._placed)) if own else ()
+        if moved and not in_replay():
+            self.system.check_configuration(loosely=True)
+        jump = (modified.intersection(self._read.snapshot.keys()) | self._changed()) - self._sampled
         # A method that carries nothing moves the state, and leaves its own v̇ beside an old a.
         if carried and not (
             own and carried.isdisjoint(map(key, self.system.algorithmic.subfunctions))
         ):
-            return self.after_accelerations()
+            return self._again if jump else self.after_accelerations()
         if own:
             return self._beginning()
-        sampled = self.samples_coefficients and self.steps - self._last_change.step <= 1
-        read = self._read.snapshot.keys()
-        if not sampled and (modified.intersection(read) or self._read.changed()):
-            return self._again
-        return []
+        return self._again if jump else []
+
+    def _changed(self) -> set[int]:
+        """The keys of coefficients that have changed since the last look."""
+        return self._read.snapshot.changed_keys() if self._read.changed() else set()
+
+    @property
+    def _sampled(self) -> set[int]:
+        """The keys of coefficients that count as functions of time: they changed before the last step."""
+        names, clock = self._read.snapshot.keys(), self.clock
+        if not self.samples_coefficients or self.steps - clock.last_change != 1:
+            return set()
+        return {names[k] for k in clock.changed if k < len(names)}
 
     def begins(self, operations):
         return operations is self._starts.get(self._name_of_beginning())
 
     def started(self, operations):
-        if self.begins(operations):
+        if operations:
             self.finished()
-        if self._read.changed():
-            self._take_coefficients()
-
-    def _take_coefficients(self) -> None:
-        """Note the values that the coefficients have before the next step."""
-        self._last_change.step = self.steps
-        self._read.take()
+        if changed := self._changed():
+            names = self._read.snapshot.keys()
+            self.clock = self.clock.after_change(k for k, x in enumerate(names) if x in changed)
+            self._read.take()
 
     def _name_of_beginning(self) -> tuple:
         return "begin", self.dt
@@ -154,5 +136,5 @@ class MotionStepper(Stepper):
 
     def restored(self):
         self.finished()
-        # What a script sets now are the coefficients that the accelerations belong to.
-        self._take_coefficients()
+        # What a script has set by now are the coefficients that the accelerations belong to.
+        self._read.take()

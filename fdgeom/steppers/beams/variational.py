@@ -260,6 +260,7 @@ class VariationalIntegrator(Stepper):
 
     def started(self, operations):
         if operations:
+            self._known.take()
             self._inertia_seen = self._inertia.version()
 
     def finish(self):

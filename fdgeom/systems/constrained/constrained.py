@@ -19,18 +19,17 @@ from firedrake.assemble import get_assembler
 from ufl.algorithms import expand_derivatives, replace
 from ufl.classes import Expr, Form, Measure
 
-from fdgeom.execution import FunctionalAssembly, HeldSNES, saddle
+from fdgeom.execution import FunctionalAssembly, saddle
 from fdgeom.forms import (
     check_depends,
     checked_form,
-    copy_into,
     derivative_along,
     is_zero,
     simplify,
     with_fixed_quadrature,
 )
 from fdgeom.identities import Identity, difference
-from fdgeom.operations import Interpolation
+from fdgeom.operations import Interpolation, Operation, Solve, parts, with_assignments
 from fdgeom.systems.constrained.constraint import Constraint
 from fdgeom.systems.constrained.mechanical import MechanicalModel, MechanicalSystem
 from fdgeom.systems.system import named_energies
@@ -202,11 +201,11 @@ class ConstrainedSystem(MechanicalSystem):
         It follows from ṗ = -δV/δq + Dg(q)ᵀλ and the second derivative of the constraint in time,
         Dg(q)q̈ + D²g(q)(q̇, q̇) = 0.
         """
-        self._force_solver.solve()
-        copy_into(self.multiplier, self._force_solver.unknown.subfunctions[1])
+        self.consistency.perform(self.multiplier_operations)
 
     @cached_property
-    def _force_solver(self) -> HeldSNES:
+    def multiplier_operations(self) -> list[Operation]:
+        """The operations of :meth:`solve_multiplier`."""
         space = self.space * self.constraint.space
         unknown, (w, test) = Function(space, name="force"), TestFunctions(space)
         force, multiplier = split(unknown)
@@ -218,13 +217,11 @@ class ConstrainedSystem(MechanicalSystem):
             + derivative_along(rate, self.q, self.velocity())
             + derivative_along(rate, self.p, force)
         )
-        return HeldSNES(
-            residual,
-            unknown,
-            saddle(residual, unknown),
-            essential=self.fixed,
+        solve = Solve(
+            work=residual, unknown=unknown, prescribed=self.fixed, numerics=saddle,
             name="the multiplier",
-        )
+        )  # fmt: skip
+        return with_assignments(solve, [{self.multiplier: parts(unknown)[1]}])
 
 
 def _pointwise_velocity(

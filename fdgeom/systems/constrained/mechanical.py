@@ -13,7 +13,7 @@ from fdgeom.compat import given_value
 from fdgeom.data import Snapshot
 from fdgeom.operations import Prescribed, dofs_of
 from fdgeom.operations.dependent import Sources
-from fdgeom.systems.boundary_conditions import conditions, described
+from fdgeom.systems.boundary_conditions import GivenValues, conditions, described
 from fdgeom.systems.constrained.projection import Projection
 from fdgeom.systems.system import Model, System
 
@@ -51,7 +51,7 @@ class MechanicalSystem(System):
                     "bcs: a DirichletBC must be on the space of q (or a component of it)"
                 )
         self.fixed = tuple(Prescribed(dofs_of(bc)) for bc in self.bcs)
-        self._at_rest = momentum
+        self._at_rest, self._given = momentum, GivenValues(self.bcs)
         values = map(given_value, self.bcs)
         self._read = Sources(*(value for value in values if isinstance(value, Expr)))
         self._check_zero()
@@ -76,6 +76,7 @@ class MechanicalSystem(System):
             )
 
     def _check_data(self) -> None:
+        self._given.check()
         self._check_zero()
         super()._check_data()
 

@@ -50,6 +50,12 @@ class Condition(Described, ABC):
         """The deviation of dΦ/dt from zero, by default at the motion's velocity."""
 
     @abstractmethod
+    def check_configuration(self, *, loosely: bool = False) -> None:
+        """Raise ``ValueError`` if the present configuration is off the conditions; ``loosely``: by more
+        than steps leave.
+        """
+
+    @abstractmethod
     def check_start(self) -> None:
         """Raise ``ValueError`` if the conditions contradict the start or one another."""
 

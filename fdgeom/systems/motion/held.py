@@ -13,7 +13,12 @@ from fdgeom.data import fields
 from fdgeom.messages import is_function, reported_as
 from fdgeom.operations import Copy, Interpolation, Performed, dofs_of, parts
 from fdgeom.operations.dependent import Sources
-from fdgeom.systems.boundary_conditions import check_effect, conditions, described
+from fdgeom.systems.boundary_conditions import (
+    GivenValues,
+    check_effect,
+    conditions,
+    described,
+)
 
 
 class Held(ABC):
@@ -88,6 +93,7 @@ class GivenMotion(Held):
             self._groups.append((target, group))
         #: Given degrees of freedom, for each part of the space: indices into its flat local values.
         self.dofs = self._find(bcs, space)
+        self._given = GivenValues(bcs)
         self._values = tuple(value for value in values if isinstance(value, Expr))
         self._read = Sources(*self._values)
         (q,) = motion.configuration
@@ -98,6 +104,10 @@ class GivenMotion(Held):
     def expressions(self) -> tuple[Expr, ...]:
         """The given values, where they are no numbers."""
         return self._values
+
+    def check_data(self) -> None:
+        """Raise ``ValueError`` if a given value was replaced."""
+        self._given.check()
 
     def parameters(self):
         return described(self.conditions)

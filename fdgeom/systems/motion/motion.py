@@ -237,6 +237,13 @@ class Motion(System):
     def accelerated(self, belong: Callable[[], bool]) -> None:
         """Note that acceleration and multiplier belong to the state while ``belong()`` is true."""
 
+    def check_configuration(self, *, loosely: bool = False) -> None:
+        """Raise ``ValueError`` if methods cannot move the present configuration; ``loosely``: if it is
+        farther off than steps leave.
+        """
+        if self.constraint is not None:
+            self.constraint.check_configuration(loosely=loosely)
+
     def check_start(self) -> None:
         self._check_finite()
         if self.held is not None:

@@ -23,6 +23,7 @@ from fdgeom.lie import halves, join, quaternion
 from fdgeom.lie.groups import SO3, Group, R3xSO3
 from fdgeom.messages import is_function, reported_as
 from fdgeom.operations.interpolate import sampled
+from fdgeom.systems.constrained.constraint import LOOSE
 from fdgeom.systems.constrained.projection import Projection
 from fdgeom.systems.motion.condition import stated
 from fdgeom.systems.motion.motion import Motion
@@ -31,7 +32,6 @@ from fdgeom.taping import not_taped
 from fdgeom.validation import (
     array,
     check_moments,
-    everywhere,
     firedrake_function,
     instance,
     scalar,
@@ -196,20 +196,25 @@ class RigidBodies(Motion):
             form += replace(slope, {symbol: test, **there})
         return form
 
+    def check_configuration(self, *, loosely: bool = False) -> None:
+        """Raise ``ValueError`` for quaternions that are not of length one, and off the constraint."""
+        length = np.sum(self.orientation.dat.data_ro**2, axis=1)
+        off = np.abs(length - 1).max(initial=0.0)
+        off = max(self.comm.allgather(float(off)))
+        if not off <= (LOOSE if loosely else _UNIT):
+            raise ValueError(
+                f"orientation must hold unit quaternions: |q|² is off by {off:.3g}. Divide by the "
+                "length: orientation.interpolate(fg.lie.quaternion.normalize(orientation))"
+            )
+        super().check_configuration(loosely=loosely)
+
     def check_start(self) -> None:
         """Raise ``ValueError`` if no step can start from the present state.
 
         All values must be finite, the quaternions of length one, and a constraint and its rate
         satisfied, with independent parts.
         """
-        length = np.sum(self.orientation.dat.data_ro**2, axis=1)
-        off = np.abs(length - 1).max(initial=0.0)
-        off = max(self.comm.allgather(float(off)))
-        if not off <= _UNIT:
-            raise ValueError(
-                f"orientation must hold unit quaternions: |q|² is off by {off:.3g}. Divide by the "
-                "length: orientation.interpolate(fg.lie.quaternion.normalize(orientation))"
-            )
+        self.check_configuration()
         super().check_start()
 
     @not_taped
@@ -336,9 +341,6 @@ def _field(name: str, value: Expr, shape: tuple[int, ...], like: Function, check
     if value.ufl_shape != shape:
         raise ValueError(f"{name} must have the shape {shape}, not {value.ufl_shape}")
     space = shaped_space(shape, like.function_space().mesh(), "DG", 0)
-    if isinstance(value, Function) and value.function_space() == space:
-        everywhere(space.comm, lambda: check(value.dat.data_ro))
-        return value  # what the user changes is to be seen
     return sampled(name, value, space, check=check, private=True)
 
 

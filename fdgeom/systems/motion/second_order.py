@@ -124,6 +124,11 @@ class SecondOrderSystem(Motion):
         equation = of_numbers((form,), defect)
         return Identity((self.q, self.v), (form,), equation, values="present")
 
+    def _check_data(self) -> None:
+        if isinstance(self.held, GivenMotion):
+            self.held.check_data()
+        super()._check_data()
+
     def check_start(self) -> None:
         super().check_start()
         if not self._demands:

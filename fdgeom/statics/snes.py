@@ -1,7 +1,8 @@
 """PETSc SNES for a configuration on a group, whose reference is updated with the iterates."""
 
+import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import petsctools
@@ -12,6 +13,8 @@ from fdgeom.errors import SolveFailed
 from fdgeom.execution import COUPLED
 from fdgeom.execution.options import divergence, refuse_unknown, set_from_options, show_reason
 from fdgeom.execution.options import reason as petsc_reason
+from fdgeom.operations import Reason
+from fdgeom.operations.convergence import PETSC_REASONS
 from fdgeom.statics.problem import EquilibriumProblem, PathCondition
 from fdgeom.statics.stability import Stability, stability_of
 
@@ -27,6 +30,26 @@ DEFAULTS = {
     "snes_divergence_tolerance": 1e20,
     **COUPLED,
 }
+
+
+def decide(
+    tolerances: Sequence[float], iteration: int, norms: tuple[float, float, float], first: float
+) -> Reason:
+    """The decision of PETSc's convergence test by ``rtol``, ``atol``, ``stol``, the divergence
+    tolerance and the norms of unknown, update and residual.
+    """
+    (rtol, atol, stol, grown), (x, step, f) = tolerances, norms
+    if not (math.isfinite(f) and math.isfinite(step)):
+        return Reason.NOT_FINITE
+    if f <= atol:
+        return Reason.ABSOLUTE
+    if iteration == 0:
+        return Reason.ITERATING
+    if f <= rtol * first:
+        return Reason.RELATIVE
+    if step < stol * x:
+        return Reason.UPDATE
+    return Reason.GROWN if 0.0 < grown * first < f else Reason.ITERATING
 
 
 class GroupNewton:
@@ -63,6 +86,8 @@ class GroupNewton:
         self.snes = PETSc.SNES().create(comm=self.comm)
         self.snes.setFunction(self._function, self._f)
         self.snes.setJacobian(self._jacobian, self._matrix)
+        self._lengths = problem.lengths
+        self.snes.setConvergenceTest(self._decide)
         self._shows_reason = set_from_options(self.snes, options, prefix, "fdgeom_statics")
         if given:
             refuse_unknown(given, options_read(self.snes), DEFAULTS)
@@ -92,6 +117,36 @@ class GroupNewton:
         self._tangent = self._problem.tangent(u)
         if self._bordered:
             self._border()
+
+    def _decide(self, snes, iteration: int, norms) -> int:
+        """PETSc's convergence test, with translations in lengths and their forces as moments."""
+        x, f = (v.getArray(readonly=True).copy() for v in (snes.getSolution(), self._f))
+        self._put_given(x[: self._n], f, iteration)
+        x[: self._n] /= self._lengths
+        f[: self._n] *= self._lengths
+        if iteration == 0:
+            self._before = x
+        step, self._before = x - self._before, x
+        squares = self.comm.allreduce(np.array([x @ x, step @ step, f @ f]))
+        size, step, f = np.sqrt(squares)
+        if iteration == 0:
+            self._first = f
+        rtol, atol, stol, _ = snes.getTolerances()
+        tolerances = rtol, atol, stol, snes.getDivergenceTolerance()
+        return PETSC_REASONS[decide(tolerances, iteration, (size, step, f), self._first)]
+
+    def _put_given(self, u: np.ndarray, f: np.ndarray, iteration: int) -> None:
+        """Replace increments of held nodes in a residual by the forces that they cause."""
+        # After the first iteration they are round-off. Along a path nodes do not move; a tangent there
+        # would end the extrapolation of the predictor.
+        problem, rows = self._problem, self._problem.rows
+        given = -f[rows]
+        f[rows] = 0.0
+        if iteration == 0 and not self._bordered and self.comm.allreduce(int(given.any())):
+            needed = self._tangent.createVecRight()
+            needed.getArray()[rows] = given
+            f[: self._n] += (problem.tangent(u) * needed).getArray()
+            f[rows] = 0.0
 
     def _border(self, create: bool = False) -> PETSc.Mat:
         """[[K, -p], [normalᵀ, slope]] from the tangent K and the loads p."""

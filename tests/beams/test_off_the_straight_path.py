@@ -1,0 +1,130 @@
+"""Beams whose data are unusual: what comes out is right, or is refused."""
+
+import numpy as np
+import pytest
+from firedrake import (
+    Constant,
+    IntervalMesh,
+    SpatialCoordinate,
+    as_vector,
+    conditional,
+    cos,
+    dot,
+    lt,
+    sin,
+)
+
+import fdgeom as fg
+
+MATERIAL = {"density": 1000.0, "youngs_modulus": 1e7, "poisson_ratio": 0.3}
+SECTION = fg.Section.rectangle(0.02, 0.01, **MATERIAL)
+
+
+def test_a_reference_strain_that_is_set_stays():
+    """Its expression in the arc length changes with the mesh alone, which reading does not change."""
+    beam = fg.Beam(
+        IntervalMesh(8, 1.0), SECTION, left="clamped",
+        reference_strain=lambda s: as_vector([0, 0, 3 * s, 0, 0, 0]),
+    )  # fmt: skip
+    beam.reference_strain.assign(0)
+    stepper = fg.GeneralizedAlpha(beam, 1e-3)
+    _ = beam.mesh.coordinates.dat.data
+    stepper.advance(2)
+    assert not beam.reference_strain.dat.data_ro.any()
+    assert not beam.velocity.dat.data_ro.any()
+
+
+@pytest.mark.parametrize(
+    "method",
+    [fg.PoissonIntegrator, fg.GeneralizedAlpha, fg.EnergyMomentum],
+    ids=lambda m: m.__name__,
+)
+def test_weight_of_an_added_mass(method):
+    """M v̇ = M g: all bodies fall alike, also where the mass depends on the direction."""
+    with pytest.warns(UserWarning, match="inertia: a cross-section cannot have"):
+        section = fg.Section(
+            np.diag([1.0, 1, 1, 1e2, 1e2, 1e2]), np.diag([0.02, 0.01, 0.01, 1.0, 2.0, 2.0])
+        )
+    beam = fg.Beam(IntervalMesh(2, 1.0), section, loads=fg.Gravity((0, 0, -9.81)))
+    method(beam, 1e-3).advance(10)
+    assert beam.velocity.dat.data_ro[:, 5] == pytest.approx(-0.0981, rel=1e-10)
+
+
+@pytest.mark.parametrize("method", [fg.PoissonIntegrator, fg.GeneralizedAlpha])
+def test_a_given_pose_elsewhere_than_the_beam(method):
+    turned = fg.GivenPose(
+        position=lambda t: as_vector([0.5 * t**2, 0 * t, 0]),
+        orientation=lambda t: as_vector([0.5**0.5, 0, 0, 0.5**0.5]),
+    )
+    beam = fg.Beam(IntervalMesh(4, 1.0), SECTION, left=turned)
+    with pytest.raises(ValueError, match="but starts elsewhere"):
+        method(beam, 1e-5)
+
+
+def test_a_mesh_that_moves():
+    mesh = IntervalMesh(4, 1.0)
+    beam = fg.Beam(mesh, SECTION, left="clamped")
+    stepper = fg.GeneralizedAlpha(beam, 1e-3)
+    stepper.advance(1)
+    mesh.coordinates.dat.data[:] *= 2
+    with pytest.raises(ValueError, match="the mesh of a beam has moved"):
+        stepper.advance(1)
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_quaternions_whose_sign_jumps(degree):
+    """A circle of radius 1 has the curvature 1, whatever the signs of its quaternions."""
+    mesh, half = IntervalMesh(8, 6.0), 0.375
+    (s,) = SpatialCoordinate(mesh)
+    turn = as_vector([cos(s / 2), 0, 0, sin(s / 2)])
+    beam = fg.Beam(mesh, SECTION, degree=degree)
+    beam.position.interpolate(as_vector([sin(s), 1 - cos(s), 0]))
+    beam.orientation.interpolate(conditional(lt(s, np.pi), turn, -turn))
+    beam.project()
+    # An arc is a screw motion, whose strain is constant. Degree 1 measures turns by Cayley vectors.
+    size = np.tan(half) / half if degree == 1 else 1.0
+    expected = np.tile([0, 0, size, size - 1, 0, 0], (len(beam.strain.dat.data_ro), 1))
+    np.testing.assert_allclose(beam.strain.dat.data_ro, expected, atol=1e-9)
+
+
+def test_reactions_of_the_present_inertia():
+    """Half a cell of mass at the end: R = h/2 ρ A a, with a = 10 at the start."""
+    density = Constant(1000.0)
+    section = fg.Section.rectangle(0.02, 0.01, **MATERIAL | {"density": density})
+    beam = fg.Beam(
+        IntervalMesh(4, 1.0), section, left=lambda t: as_vector([0, 0, 0, 0, 0, sin(10 * t)])
+    )
+    density.assign(2000.0)
+    force = beam.reactions()["left"][1]
+    assert force == pytest.approx([0, 0, 0.125 * 0.4 * 10], abs=1e-12)
+
+
+def test_the_inertia_of_a_small_body():
+    """Round-off is that of the numbers given, not that of 1."""
+    beam = fg.Beam(IntervalMesh(2, 1.0), SECTION)
+    skew = [[2e-9, 1.5e-9, 0], [0, 2e-9, 0], [0, 0, 2e-9]]
+    with pytest.raises(ValueError, match="inertia must be a symmetric"):
+        fg.PointBody(beam.right, mass=1e-3, inertia=skew)
+
+
+class Wrong(fg.SectionLaw):
+    """A law whose moment about the first transverse axis is not the derivative of its energy."""
+
+    def energy(self, strain, stiffness):
+        return 0.5 * dot(strain, stiffness * strain)
+
+    def stress(self, strain, stiffness):
+        right = stiffness * strain
+        return as_vector([right[0], 2 * right[1], *(right[i] for i in range(2, 6))])
+
+
+@pytest.mark.parametrize(
+    ("modulus", "radius", "density", "length"),
+    [(2e11, 1e-4, 7800.0, 0.1), (2e5, 0.1, 7.8e-9, 100.0)],
+    ids=["metres", "millimetres"],
+)
+def test_a_wrong_law_of_a_thin_wire(modulus, radius, density, length):
+    """Its bending stiffness is 10⁻⁹ of the axial one in metres, and 10⁻³ in millimetres."""
+    section = fg.Section.circle(radius, density=density, youngs_modulus=modulus, poisson_ratio=0.3)
+    with pytest.raises(ValueError, match="its stress is not the derivative of its energy"):
+        fg.Beam(IntervalMesh(4, length), section, law=Wrong())

@@ -1,0 +1,193 @@
+"""Values set by hand before a run, or between steps and a restart file: as the next step sees them."""
+
+import numpy as np
+import pytest
+from firedrake import (
+    Constant,
+    ExtrudedMesh,
+    Function,
+    FunctionSpace,
+    IntervalMesh,
+    SpatialCoordinate,
+    UnitIntervalMesh,
+    VectorFunctionSpace,
+    as_vector,
+    conditional,
+    dot,
+    dx,
+    lt,
+)
+
+import fdgeom as fg
+
+SECTION = fg.Section.rectangle(0.02, 0.01, density=1000.0, youngs_modulus=1e7, poisson_ratio=0.3)
+METHODS = [fg.PoissonIntegrator, fg.GeneralizedAlpha, fg.EnergyMomentum, fg.VariationalIntegrator]
+#: Mass of the rod.
+MASS = 0.2
+
+
+def rod(section=SECTION, mesh=None, **arguments):
+    return fg.Beam(mesh or IntervalMesh(8, 1.0), section, **arguments)
+
+
+def kick(beam):
+    """All of the rod moves along its third axis at 1 m/s."""
+    beam.velocity.interpolate(as_vector([0, 0, 0, 0, 0, 1.0]))
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: m.__name__)
+def test_the_first_sample(method):
+    """A free rod keeps ½ M v² and M v, from the first sample on."""
+    beam = rod()
+    stepper = method(beam, 1e-4)
+    kick(beam)
+    history = stepper.run(steps=3, monitors=[fg.Energy(), fg.Momentum()])
+    # Round-off of a few steps.
+    assert history["kinetic_energy"] == pytest.approx(0.5 * MASS, rel=1e-13)
+    assert history["linear_momentum"][:, 2] == pytest.approx(MASS, rel=1e-13)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: m.__name__)
+def test_a_kick_before_a_restart_file(method, tmp_path):
+    """The rod goes on at the speed of the kick, in the resumed run bit for bit."""
+    ends = []
+    beam = rod()
+    stepper = method(beam, 1e-4)
+    stepper.advance(5)
+    kick(beam)
+    fg.save(stepper, tmp_path / "kick.h5")
+    stepper.advance(5)
+    ends.append(beam.position.dat.data_ro.copy())
+    again = rod()
+    resumed = method(again, 1e-4)
+    fg.resume(resumed, tmp_path / "kick.h5")
+    resumed.advance(5)
+    ends.append(again.position.dat.data_ro.copy())
+    np.testing.assert_array_equal(*ends)
+    assert ends[0][:, 2] == pytest.approx(5e-4, rel=1e-12)
+
+
+def oscillator(stiffness, dt=0.05):
+    space = VectorFunctionSpace(fg.copies(1), "DG", 0, dim=1)
+    q, v = Function(space), Function(space)
+    q.dat.data_wo[...] = 1.0
+    system = fg.SecondOrderSystem(lambda q, v, a, t, w: dot(a + stiffness * q, w) * dx, q, v)
+    return q, fg.GeneralizedAlpha(system, dt)
+
+
+@pytest.mark.parametrize("between", [0, 1])
+def test_a_jump_after_a_restart(between, tmp_path):
+    """A coefficient that jumps after the restart jumps as in a run that is not interrupted."""
+    ends = []
+    for resumes in (False, True):
+        k = Constant(1.0)
+        q, stepper = oscillator(k)
+        stepper.advance(20)
+        if resumes:
+            fg.save(stepper, tmp_path / "jump.h5")
+            k = Constant(1.0)
+            q, stepper = oscillator(k)
+            fg.resume(stepper, tmp_path / "jump.h5")
+        stepper.advance(between)
+        k.assign(9.0)
+        stepper.advance(20)
+        ends.append(q.dat.data_ro.copy())
+    np.testing.assert_array_equal(*ends)
+
+
+def test_a_sampled_force_over_a_restart(tmp_path):
+    """A coefficient that changes before every step goes on as a function of time."""
+    ends = []
+    for resumes in (False, True):
+        k = Constant(1.0)
+        q, stepper = oscillator(k)
+        for n in range(10):
+            if resumes and n == 5:
+                fg.save(stepper, tmp_path / "sampled.h5")
+                q, stepper = oscillator(k)
+                fg.resume(stepper, tmp_path / "sampled.h5")
+            k.assign(1.0 + 0.1 * n)
+            stepper.advance(1)
+        ends.append(q.dat.data_ro.copy())
+    np.testing.assert_array_equal(*ends)
+
+
+def test_another_stepper_of_the_system_has_another_time():
+    """The first sample is of the stepper's own time: the load is F = t there, so 0."""
+    beam = rod(left="clamped", loads=fg.Load(force=lambda t: as_vector([0, 0, t]), at="right"))
+    stepper = fg.GeneralizedAlpha(beam, 1e-3)
+    fg.GeneralizedAlpha(beam, 1e-3, t0=5.0)
+    history = stepper.run(steps=3, monitors=("drive", beam.time * dx(domain=beam.mesh)))
+    assert history["drive"] == pytest.approx(history.t, abs=1e-15)
+
+
+def test_until_with_a_step_that_changes():
+    """Of 0.1 first, then of 0.05: 1 + 18 steps to the time 1."""
+
+    class Halving:
+        def bind(self, system):
+            pass
+
+        def sample(self):
+            return {"dt": float(dt)}
+
+        def step(self):
+            dt.assign(0.05)
+
+    dt = Constant(0.1)
+    _, stepper = oscillator(Constant(1.0), dt)
+    history = stepper.run(until=1.0, monitors=Halving())
+    assert (stepper.t, stepper.steps) == (pytest.approx(1.0, abs=1e-12), 19)
+    assert len(history) == 20
+
+
+def test_a_table_outlives_a_bad_output(tmp_path):
+    """Outputs are refused before the table is emptied."""
+    table = tmp_path / "table.csv"
+    stepper = fg.GeneralizedAlpha(rod(), 1e-3)
+    stepper.run(steps=5, monitors=fg.Energy(), csv=table)
+    bad = fg.VTKOutput(tmp_path / "rod.pvd", fields=["velocty"])
+    with pytest.raises(ValueError, match="unknown 'velocty'"):
+        stepper.run(steps=5, monitors=fg.Energy(), csv=table, output=bad)
+    assert len(fg.History.from_csv(table)) == 6
+
+
+def test_the_same_values_at_other_places(tmp_path):
+    """A rod whose soft half is the other one is another rod."""
+
+    def made(first, second):
+        mesh = IntervalMesh(4, 1.0)
+        (s,) = SpatialCoordinate(mesh)
+        modulus = Function(FunctionSpace(mesh, "DG", 0))
+        modulus.interpolate(conditional(lt(s, 0.5), first, second))
+        section = fg.Section.rectangle(
+            0.02, 0.01, density=1000.0, youngs_modulus=modulus, poisson_ratio=0.3
+        )
+        return fg.GeneralizedAlpha(rod(section, mesh, left="clamped"), 1e-3)
+
+    fg.save(made(1e7, 2e7), tmp_path / "soft.h5")
+    fg.resume(made(1e7, 2e7), tmp_path / "soft.h5")
+    with pytest.raises(ValueError, match="section stiffness of the system"):
+        fg.resume(made(2e7, 1e7), tmp_path / "soft.h5")
+
+
+def test_extruded_meshes_are_refused(tmp_path):
+    mesh = ExtrudedMesh(UnitIntervalMesh(2), 3)
+    space = FunctionSpace(mesh, "CG", 1)
+    system = fg.SecondOrderSystem(
+        lambda q, v, a, t, w: (a + q) * w * dx, Function(space), Function(space)
+    )
+    with pytest.raises(ValueError, match="restart files of extruded meshes"):
+        fg.save(fg.GeneralizedAlpha(system, 0.1), tmp_path / "extruded.h5")
+
+
+def test_stress_is_probed_as_of_now():
+    """The moment at the root of a cantilever at rest under a force F at its end is F L."""
+    load = fg.Load(force=(0, 0, 1e-5), at="right")
+    beam = rod(left="clamped", loads=load)
+    stepper = fg.GeneralizedAlpha(beam, 1e-3)
+    moment = stepper.system.output.fields()["moment"]
+    fg.StaticEquilibrium(beam).solve()
+    history = stepper.run(steps=1, monitors=fg.Probe("moment", moment, 1 / 16))
+    # In the middle of the first cell: the rest of the length is the arm.
+    assert abs(history["moment"][:, 1]) == pytest.approx(1e-5 * (1 - 1 / 16), rel=1e-4)

@@ -1,0 +1,118 @@
+"""States that are set between steps: off a constraint they are refused, else taken as they are."""
+
+import numpy as np
+import pytest
+from firedrake import (
+    Constant,
+    Function,
+    FunctionSpace,
+    VectorFunctionSpace,
+    cos,
+    dot,
+    dx,
+    inner,
+    sin,
+)
+
+import fdgeom as fg
+
+
+def functions(dim):
+    mesh = fg.copies(1)
+    space = VectorFunctionSpace(mesh, "DG", 0, dim=dim)
+    return Function(space), Function(space), Function(FunctionSpace(mesh, "DG", 0))
+
+
+def alpha_on_a_circle():
+    q, v, multiplier = functions(2)
+    q.dat.data_wo[:] = [1, 0]
+    system = fg.SecondOrderSystem(
+        lambda q, v, a, t, w: inner(a, w) * dx,
+        q,
+        v,
+        constraint=lambda m: m * (dot(q, q) - 1) / 2 * dx,
+        multiplier=multiplier,
+    )
+    return q, fg.GeneralizedAlpha(system, 1e-3)
+
+
+def on_a_sphere(method):
+    q, p, multiplier = functions(3)
+    q.dat.data_wo[:], p.dat.data_wo[:] = [1, 0, 0], [0, 1, 0]
+    system = fg.ConstrainedSystem(
+        q, p, 0.5 * dot(p, p) * dx, 1e-12 * q[2] * dx, lambda m: m * (dot(q, q) - 1) * dx,
+        multiplier,
+    )  # fmt: skip
+    return q, method(system, 1e-3)
+
+
+def lagrangian_on_a_circle():
+    q, v, multiplier = functions(2)
+    q.dat.data_wo[:] = [1, 0]
+    system = fg.LagrangianSystem(
+        q, v, 0.5 * dot(v, v) * dx, constraint=lambda m: m * (dot(q, q) - 1) * dx,
+        multiplier=multiplier,
+    )  # fmt: skip
+    return q, fg.DiscreteLagrangian(system, 1e-3)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        alpha_on_a_circle,
+        lambda: on_a_sphere(fg.RATTLE),
+        lambda: on_a_sphere(fg.SHAKE),
+        lagrangian_on_a_circle,
+    ],
+    ids=["GeneralizedAlpha", "RATTLE", "SHAKE", "DiscreteLagrangian"],
+)
+def test_off_the_constraint(make):
+    """It would jump back within a step, with a velocity of the size of the jump over the step."""
+    q, stepper = make()
+    stepper.advance(1)
+    q.dat.data[0, 0] += 1e-3
+    before = q.dat.data_ro.copy()
+    with pytest.raises(ValueError, match="does not fulfil g\\(q\\) = 0"):
+        stepper.advance(1)
+    np.testing.assert_array_equal(q.dat.data_ro, before)
+    q.dat.data_wo[0] /= np.linalg.norm(before)
+    stepper.advance(1)
+
+
+def test_a_quaternion_that_is_no_rotation():
+    mesh = fg.copies(1)
+    turn, spin = (Function(VectorFunctionSpace(mesh, "DG", 0, dim=n)) for n in (4, 3))
+    turn.dat.data_wo[:] = [1, 0, 0, 0]
+    stepper = fg.GeneralizedAlpha(fg.RigidBodies(turn, spin, inertia=[1, 2, 3]), 0.1)
+    turn.dat.data_wo[:] = [1, 0.1, 0, 0]
+    with pytest.raises(ValueError, match="orientation must hold unit quaternions"):
+        stepper.advance(1)
+
+
+def test_a_constraint_that_moves_by_a_constant():
+    """A bead on a turning wire: RATTLE has no ∂g/∂t, so that the wire's turn is refused."""
+    q, p, multiplier = functions(2)
+    q.dat.data_wo[:] = [1, 0]
+    angle = Constant(0.0)
+    system = fg.ConstrainedSystem(
+        q, p, 0.5 * dot(p, p) * dx, 1e-12 * q[0] * dx,
+        lambda m: m * (cos(angle) * q[1] - sin(angle) * q[0]) * dx, multiplier,
+    )  # fmt: skip
+    stepper = fg.RATTLE(system, 0.01)
+    stepper.advance(1)
+    angle.assign(0.01)
+    with pytest.raises(ValueError, match="does not fulfil g\\(q\\) = 0"):
+        stepper.advance(1)
+
+
+@pytest.mark.parametrize("taken", [0, 1])
+def test_multiplier_of_shake_after_a_new_start(taken):
+    """λ of q̈ = 2 λ q on the unit sphere is -|v|²/2, whatever motion came before."""
+    q, stepper = on_a_sphere(fg.SHAKE)
+    system = stepper.system
+    stepper.advance(taken)
+    q.dat.data_wo[:], system.p.dat.data_wo[:] = [1, 0, 0], [0, 10, 0]
+    stepper.advance(1)
+    # The discrete multiplier differs by (|v| Δt)²/4 of it.
+    assert system.multiplier.dat.data_ro[0] == pytest.approx(-50.0, rel=1e-4)
+    assert system.velocity_defect() < 1e-4
