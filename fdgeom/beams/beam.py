@@ -190,7 +190,8 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         )
         citations.cite(type(self))
         check_places(self)
-        consistency = self.consistency  # from here on it notices what is set by hand
+        # From here on they notice what is set by hand.
+        consistency, _ = self.consistency, self.mesh_as_made
         if reference_shape is not None:
             set_shape(self, consistency.chain, reference_shape)
             consistency.perform([consistency.momentum_of_velocity])

@@ -17,13 +17,15 @@ from fdgeom.beams.rod.mean_directors import half_turn, mean_cayley
 from fdgeom.beams.rod.variation import Pose
 from fdgeom.execution import PointwiseUpdate
 from fdgeom.lie import halves, join, quaternion, se3
-from fdgeom.line import end_node
+from fdgeom.line import bounds, end_node
 from fdgeom.messages import format_value, reported_as
 from fdgeom.operations import Map, Prescribed
 from fdgeom.systems.poisson.stage import Substeps
 
 # Relative to the size of a motion: a start set from the same formula differs by round-off only.
 _SAME = 1e-9
+# Of the length, and of a turn: poses that are meant to be others.
+_OTHER = 1e-2
 
 
 class BracketEnd:
@@ -135,10 +137,12 @@ class BracketEnd:
         wanted = [Function(f.function_space()) for f in pose]
         PointwiseUpdate(dict(zip(wanted, given.pose(beam.time), strict=True))).apply()
         x, q, there, turned = (f.dat.data_ro_with_halos[self.nodes] for f in (*pose, *wanted))
-        length = beam.comm.allreduce(np.ptp(beam.mesh.coordinates.dat.data_ro), op=MPI.MAX)
+        first, last = bounds(beam.mesh)
+        length = last - first
         gaps = np.abs(x - there) / length, 1 - np.abs((q * turned).sum(axis=1))
         worst = max(gap.max(initial=0.0) for gap in gaps)
-        if beam.comm.allreduce(float(worst), op=MPI.MAX) > _SAME:
+        # Steps move the end by its velocity, and leave it near the given pose.
+        if beam.comm.allreduce(float(worst), op=MPI.MAX) > _OTHER:
             raise ValueError(
                 f"{self.name}: the end has a given pose, but starts elsewhere; put the beam where the "
                 "given pose begins, as by reconstruct(position=..., orientation=...)"

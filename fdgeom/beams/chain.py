@@ -170,7 +170,7 @@ class _SubintervalRule:
             cells += update
             if np.abs(update).max() <= 1e-15 * np.abs(cells).max():
                 break
-        if not np.abs(update).max() <= 1e-9 * np.abs(cells).max():
+        if np.abs(update).max() > 1e-9 * np.abs(cells).max():
             raise ValueError(
                 "the strain of these poses was not found: neighbouring nodes are turned too far; "
                 "refine the mesh"

@@ -228,10 +228,18 @@ def _check(law: SectionLaw, stiffness: Expr, mesh, element) -> None:
     scale = np.array([1 / turning] * 3 + [1 / moving] * 3)
     scales = {"stress": scale, "tangent": scale[:, None] * scale}
     everywhere(comm, lambda: _check_rest(stress * scale / moving, tangent * scales["tangent"]))
-    probe = np.random.default_rng(0).uniform(-_PROBE, _PROBE, (6,))
-    strain.dat.data_wo[...] = probe * scale * moving
+    probe = np.random.default_rng(0).uniform(-_PROBE, _PROBE, (6,)) * scale * moving
     for name, given in (("stress", SectionLaw.stress), ("tangent", SectionLaw.tangent)):
-        expected = scales[name] * values(given(law, strain, stiffness))
+        if getattr(type(law), name) is given:
+            continue
+        # Of a law that is defined for small strains only.
+        for size in (1.0, 1e-2, 1e-4):
+            strain.dat.data_wo[...] = size * probe
+            expected = scales[name] * values(given(law, strain, stiffness))
+            if not comm.allreduce(int(not np.all(np.isfinite(expected)))):
+                break
+        else:
+            continue
         gap = scales[name] * values(getattr(law, name)(strain, stiffness)) - expected
         least = moving if name == "stress" else 1.0
         allowed = _ROUND_OFF * max(least, np.abs(expected).max(initial=0.0))

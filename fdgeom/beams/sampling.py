@@ -111,8 +111,12 @@ def nodal_mean(
     return field
 
 
-class _AskMidpoint(MultiFunction):
-    """Conditions on the place ask for that of the middle of the cell: at its ends either side may hold."""
+# Of the way to the middle of a cell.
+_INSIDE = 1e-6
+
+
+class _AskInside(MultiFunction):
+    """Conditions on the place ask a little inside of the cell: at its ends either side may hold."""
 
     expr = MultiFunction.reuse_if_untouched
 
@@ -129,11 +133,12 @@ class _AskMidpoint(MultiFunction):
     def condition(self, o, *operands):
         if not extract_type(o, SpatialCoordinate):
             return o
-        return replace(o, {SpatialCoordinate(self._mesh): self._middle})
+        x = SpatialCoordinate(self._mesh)
+        return replace(o, {x: x + _INSIDE * (self._middle - x)})
 
 
 def _decided_by_cell(value: Expr, mesh) -> Expr:
-    return map_expr_dag(_AskMidpoint(mesh), value)
+    return map_expr_dag(_AskInside(mesh), value)
 
 
 def _jumps(value: Expr) -> bool:

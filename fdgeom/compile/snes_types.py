@@ -27,6 +27,8 @@ from fdgeom.operations import (
 
 # PETSc's stubs make a reason an int and take a ConvergedReason.
 REASON: Any = PETSc.SNES.ConvergedReason
+# Parameters of the form compiler that change the numbers of a form.
+_OF_QUADRATURE = {"quadrature_degree", "quadrature_rule"}
 #: PETSc's reasons for those of compiled Newton iterations.
 DIVERGED = {
     -1: REASON.DIVERGED_MAX_IT,
@@ -45,10 +47,10 @@ def problem_of(
     problem = problem_of_solver(holder.getDM())
     if problem is None:
         raise CannotCompile(f"{name} found no variational problem on this {holder.klass}")
-    if problem.form_compiler_parameters:
+    if unread := _OF_QUADRATURE & set(problem.form_compiler_parameters or ()):
         raise CannotCompile(
-            f"{name} reads no form_compiler_parameters: give the degree with the measure, as in "
-            "dx(degree=4)"
+            f"{name} reads no form_compiler_parameters, such as {min(unread)!r}: give these with the "
+            "measure, as in dx(degree=4)"
         )
     if not all(isinstance(bc, DirichletBC) for bc in problem.bcs):
         raise CannotCompile(f"{name} takes no boundary conditions but DirichletBC")

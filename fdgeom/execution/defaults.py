@@ -140,9 +140,10 @@ def is_local(residual: Form, unknown: Function) -> bool:
     # (collocated quadratures give exact zeros). A few cells of the mesh's type suffice; where they
     # cannot be used (extruded or curved meshes, several meshes, values that are not finite), the
     # whole mesh is assembled with the present coefficients and a random unknown.
-    # Both sides of conditionals count: one may be where no value is tried.
-    jacobian = map_integrand_dags(EachCase(), simplify(derivative(residual, unknown)))
-    found = _on_few_cells(jacobian, space)
+    # Both sides of conditionals count, where both are defined: one may be where no value is tried.
+    jacobian = simplify(derivative(residual, unknown))
+    found = _on_few_cells(map_integrand_dags(EachCase(), jacobian), space)
+    found = _on_few_cells(jacobian, space) if found is None else found
     return _on_whole_mesh(jacobian, unknown) if found is None else found
 
 

@@ -31,9 +31,7 @@ _COMMON = ("snes_monitor", "snes_rtol", "snes_atol", "snes_stol", "snes_max_it",
            "snes_type", "ksp_type", "ksp_rtol", "ksp_monitor", "pc_type")  # fmt: skip
 
 # The user's options that only PETSc's own convergence test obeys.
-_OF_PETSC_TEST = {
-    "snes_convergence_test", "snes_divergence_tolerance", "snes_force_iteration", "snes_max_funcs",
-}  # fmt: skip
+_OF_PETSC_TEST = {"snes_divergence_tolerance", "snes_force_iteration", "snes_max_funcs"}
 _LINEAR_SOLVE = PETSc.SNES.ConvergedReason.DIVERGED_LINEAR_SOLVE
 # A residual above this bound after some iterations says nothing about the data.
 _LOST = 1e30
@@ -104,7 +102,12 @@ class HeldSNES:
         iterates = self.snes.getType() != "ksponly" and getattr(own, "calls_test", own is None)
         #: The convergence test in place of PETSc's own, if there is one.
         test = Watch(converged) if isinstance(converged, ConvergenceTest) else converged
-        self.test = test if iterates and not _OF_PETSC_TEST & set(self._wrote) else None
+        self.test = test if iterates and "snes_convergence_test" not in self._wrote else None
+        if self.test is not None and (ignored := _OF_PETSC_TEST & set(self._wrote)):
+            raise ValueError(
+                f"{self._wrote[min(ignored)]}: {min(ignored)!r} has no effect on the convergence test of "
+                "fdgeom; with snes_convergence_test 'default' the test is PETSc's"
+            )
         if self.test is not None:
             self.snes.setConvergenceTest(test)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from firedrake import Constant, Form, Function
+from firedrake import Constant, Form, Function, SpatialCoordinate
 from tsfc.ufl_utils import extract_firedrake_constants
 from ufl.algorithms import extract_coefficients
 from ufl.core.expr import Expr
@@ -37,11 +37,15 @@ class Sources:
     def take(self) -> None:
         """Save the present values."""
         self.snapshot = self.snapshot or snapshot_of([*self.functions, *self.constants])
+        self.forget_ghosts()
+        self.snapshot.take()
+
+    def forget_ghosts(self) -> None:
+        """Have the ghosts updated before they are read again."""
+        # Values may have been set without Firedrake's knowledge; the ghosts are then stale.
         for part in each_part(self.functions):
-            # Values may have been set without Firedrake's knowledge; the ghosts are then stale.
             if not is_real(part):
                 part.dat.halo_valid = False
-        self.snapshot.take()
 
 
 def snapshot_of(values: Iterable[Function | Constant]) -> Snapshot:
@@ -137,6 +141,7 @@ class Dependent:
         for dependent in self._above:
             dependent.refresh()
         if self.sources.changed():
+            self.sources.forget_ghosts()
             self.renew()
 
     def renew(self) -> None:
@@ -229,14 +234,15 @@ class DependentInputs:
         found = list({id(d): d for d in map(dependent_of, values) if d is not None}.values())
         self._of_users = [d for d in found if d.follows_a_user]
         self._of_mesh = [d for d in found if not d.follows_a_user]
-        self._places = Snapshot([mesh.coordinates])
-        self._places.forget()
+        self._places = Sources(SpatialCoordinate(mesh))
 
     def refresh(self) -> bool:
         """Bring them up to date, functions of the mesh alone if its coordinates have changed; returns
         whether these have.
         """
-        moved = not self._places.holds()
+        moved = self._places.changed()
+        if moved:
+            self._places.forget_ghosts()
         for dependent in (*self._of_mesh, *self._of_users) if moved else self._of_users:
             dependent.refresh()
         if moved:

@@ -127,6 +127,18 @@ def test_a_cell_without_mass_is_refused():
         fg.Beam(mesh, bar(by_cell(mesh, [1000.0, -10.0, 1000.0, 1000.0])))
 
 
+def test_a_density_with_a_guard_inside_a_cell():
+    """Each side has its own formula, which is asked on its own side alone."""
+    mesh = IntervalMesh(4, 1.0)
+    (s,) = SpatialCoordinate(mesh)
+    beam = fg.Beam(mesh, bar(conditional(lt(s, 0.45), 1000.0 - 2000.0 * s, 100.0)))
+    beam.velocity.interpolate(as_vector([0, 0, 0, 0, 0, 1.0]))
+    beam.project()
+    # The trapezoidal rule.
+    mass = 0.25 * AREA * (500.0 + 500.0 + 100.0 + 100.0 + 50.0)
+    assert beam.linear_momentum()[2] == pytest.approx(mass, rel=1e-13)
+
+
 @pytest.mark.parametrize("compare", [lt, le])
 def test_a_density_that_jumps_at_a_node(compare):
     """By a condition on the place: the mass is ρ₁ A L/2 + ρ₂ A L/2, whatever the condition says there."""

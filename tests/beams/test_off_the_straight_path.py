@@ -61,14 +61,44 @@ def test_a_given_pose_elsewhere_than_the_beam(method):
         method(beam, 1e-5)
 
 
-def test_a_mesh_that_moves():
+@pytest.mark.parametrize(
+    "does",
+    [
+        lambda beam: fg.GeneralizedAlpha(beam, 1e-3),
+        lambda beam: fg.PoissonIntegrator(beam, 1e-3),
+        fg.StaticEquilibrium,
+        fg.VibrationModes,
+    ],
+)
+def test_a_mesh_that_moves(does):
+    """Before it is used, and in between."""
     mesh = IntervalMesh(4, 1.0)
     beam = fg.Beam(mesh, SECTION, left="clamped")
-    stepper = fg.GeneralizedAlpha(beam, 1e-3)
-    stepper.advance(1)
+    made = does(beam)
     mesh.coordinates.dat.data[:] *= 2
+    again = made.advance if hasattr(made, "advance") else lambda: does(beam)
+    for later in (again, lambda: does(beam)):
+        with pytest.raises(ValueError, match="the mesh of a beam has moved"):
+            later()
+    other = fg.Beam(IntervalMesh(4, 1.0), SECTION, left="clamped")
+    other.mesh.coordinates.dat.data[:] *= 2
     with pytest.raises(ValueError, match="the mesh of a beam has moved"):
-        stepper.advance(1)
+        does(other)
+
+
+def test_a_second_stepper_on_an_end_that_has_moved():
+    """The steps of the first leave the end within their error of the given pose."""
+    given = fg.GivenPose(
+        position=lambda t: as_vector([0.1 * t**2, 0 * t, 0]),
+        orientation=lambda t: as_vector([cos(t), 0, 0, sin(t)]),
+    )
+    beam = fg.Beam(IntervalMesh(4, 1.0), SECTION, left=given)
+    beam.velocity.interpolate(as_vector([0, 0, 2.0, 0, 2 * SpatialCoordinate(beam.mesh)[0], 0]))
+    beam.project()
+    first = fg.PoissonIntegrator(beam, 1e-5)
+    first.advance(50)
+    second = fg.PoissonIntegrator(beam, 5e-6, t0=first.t)
+    second.advance(2)
 
 
 @pytest.mark.parametrize("degree", [1, 2, 3])

@@ -21,7 +21,9 @@ from firedrake import (
     gt,
     inner,
     ln,
+    lt,
     max_value,
+    sqrt,
 )
 from verification.beams import SOFT, set_smooth, uneven_mesh
 from verification.small_systems import wave
@@ -104,6 +106,9 @@ def test_a_coupling_behind_a_condition_is_one(mesh, factor):
     form = u * v * vertex(mesh) + factor(x, k) * inner(grad(u), grad(v)) * dx
     assert not is_local(form, u)
     assert is_local(factor(x, k) * u**3 * v * vertex(mesh), u)
+    # A root that is guarded has no value beyond its guard.
+    guarded = conditional(lt(k, 2.0), sqrt(2.0 - k), 0.0)
+    assert is_local(guarded * u**3 * v * vertex(mesh), u)
 
 
 def test_a_mesh_with_the_number_of_another_one():

@@ -67,6 +67,47 @@ def test_a_kick_before_a_restart_file(method, tmp_path):
     assert ends[0][:, 2] == pytest.approx(5e-4, rel=1e-12)
 
 
+def on_a_sphere():
+    space = VectorFunctionSpace(fg.copies(1), "DG", 0, dim=3)
+    q, p = Function(space), Function(space)
+    q.dat.data_wo[:], p.dat.data_wo[:] = [1, 0, 0], [0, 1, 0]
+    system = fg.ConstrainedSystem(
+        q, p, 0.5 * dot(p, p) * dx, 1e-12 * q[2] * dx, lambda m: m * (dot(q, q) - 1) * dx,
+        Function(FunctionSpace(space.mesh(), "DG", 0)),
+    )  # fmt: skip
+    return q, p, fg.SHAKE(system, 1e-2)
+
+
+def test_a_kick_of_shake_before_a_restart_file(tmp_path):
+    """The multiplier is solved for once, before the file is written."""
+    q, p, stepper = on_a_sphere()
+    stepper.advance(5)
+    p.dat.data_wo[...] *= 2
+    fg.save(stepper, tmp_path / "kick.h5")
+    stepper.advance(5)
+    again, _, resumed = on_a_sphere()
+    fg.resume(resumed, tmp_path / "kick.h5")
+    resumed.advance(5)
+    np.testing.assert_array_equal(q.dat.data_ro, again.dat.data_ro)
+
+
+def test_a_kick_after_a_jump_and_a_restart_file(tmp_path):
+    """What is prepared for the file is known to be so: the kick is a kick, with or without the file."""
+    ends = []
+    for saves in (False, True):
+        k = Constant(1.0)
+        q, stepper = oscillator(k)
+        stepper.advance(5)
+        k.assign(9.0)
+        if saves:
+            fg.save(stepper, tmp_path / "jump.h5")
+        stepper.system.v.dat.data_wo[...] += 1.0
+        stepper.advance(5)
+        ends.append(q.dat.data_ro.copy())
+    # The accelerations are solved for once more.
+    assert ends[0] == pytest.approx(ends[1], rel=1e-14)
+
+
 def oscillator(stiffness, dt=0.05):
     space = VectorFunctionSpace(fg.copies(1), "DG", 0, dim=1)
     q, v = Function(space), Function(space)

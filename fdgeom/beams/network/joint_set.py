@@ -280,14 +280,14 @@ class JointSet(Condition):
 
     def check_configuration(self, *, loosely: bool = False) -> None:
         """Raise ``ValueError`` if the joints are violated."""
-        size = LOOSE / _CONSISTENT if loosely else 1.0
-        self._check("the conditions of the joints", self.defect(), size)
+        self._check("the conditions of the joints", self.defect(), 1.0, loosely=loosely)
 
-    def _check(self, what: str, defect: float, speed: float) -> None:
+    def _check(self, what: str, defect: float, speed: float, *, loosely: bool = False) -> None:
         size = max(1.0, self._largest(self._motion.configuration[0].dat.data_ro))
-        if not defect <= _CONSISTENT * size * speed:
+        if not defect <= (LOOSE if loosely else _CONSISTENT) * size * speed:
+            where = "state" if loosely else "start"
             raise ValueError(
-                f"the start does not fulfil {what}: it is off by {defect:.3g}. Set a configuration and "
+                f"the {where} does not fulfil {what}: it is off by {defect:.3g}. Set a configuration and "
                 "velocities that fulfil them"
             )
 

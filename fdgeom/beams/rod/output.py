@@ -22,16 +22,20 @@ class RodSystem(System):
     """Base class of beams and networks of rods: total momenta in space."""
 
     @cached_property
-    def _places(self) -> MadeOnce:
-        return MadeOnce(
+    def mesh_as_made(self) -> list[MadeOnce]:
+        """The meshes of its beams as they were when the beams were made."""
+        if hasattr(self, "members"):
+            made = {id(beam.mesh): beam.mesh_as_made for beam in self.members}
+            return [mesh for meshes in made.values() for mesh in meshes]
+        text = (
             "the mesh of a beam has moved since the beam was made, which lengths, loads and sections "
-            "would follow in part: make another beam",
-            SpatialCoordinate(self.mesh),
+            "would follow in part: make another beam"
         )
+        return [MadeOnce(text, SpatialCoordinate(self.mesh))]
 
     def _check_data(self) -> None:
-        for beam in getattr(self, "members", (self,)):
-            beam._places.refresh()
+        for mesh in self.mesh_as_made:
+            mesh.refresh()
         super()._check_data()
 
     def linear_momentum(self) -> np.ndarray:
