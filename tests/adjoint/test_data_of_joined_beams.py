@@ -98,8 +98,9 @@ def difference(run, name, direction):
     here, h = np.array(f.dat.data_ro), 3e-3 * np.abs(f.dat.data_ro).max()
 
     def at(size):
-        f.dat.data_wo[...] = here + size * direction
+        # Set after the start: accelerations belong to the data before, and follow.
         run.begin()
+        f.dat.data_wo[...] = here + size * direction
         run.go()
         return assemble(run.objective)
 
