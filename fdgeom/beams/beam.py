@@ -191,7 +191,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         citations.cite(type(self))
         check_places(self)
         # From here on they notice what is set by hand.
-        consistency, _ = self.consistency, self.mesh_as_made
+        consistency, _ = self.consistency, self._mesh_as_made
         if reference_shape is not None:
             set_shape(self, consistency.chain, reference_shape)
             consistency.perform([consistency.momentum_of_velocity])

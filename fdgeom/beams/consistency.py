@@ -124,7 +124,7 @@ class BeamConsistency(Consistency):
 
         ``ValueError`` if momentum and velocity were both set and contradict one another.
         """
-        self._system._check_data()
+        super().synchronise(modified)  # which checks data
         for dependent in self._dependents:
             dependent.refresh()
         given = modified[0] if modified else frozenset()

@@ -121,7 +121,7 @@ class BeamMotionConsistency(RodConsistency):
 
     def synchronise(self, modified=None):
         """Velocity and configuration from what was set last of the beam."""
-        self._system._check_data()
+        super().synchronise(modified)  # which checks data
         written, of_beam = modified or (frozenset(), frozenset())
         rod = self._motion.rod
         found = self._beam.consistency.for_configuration(rod, of_beam, alone=True)

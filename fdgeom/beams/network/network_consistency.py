@@ -37,7 +37,7 @@ class NetworkConsistency(RodConsistency):
 
     def synchronise(self, modified=None):
         """Configuration and velocity from what was set last of each beam."""
-        self._system._check_data()
+        super().synchronise(modified)  # which checks data
         modified = modified or [frozenset()] * (1 + len(self._beams))
         given = any(modified)
         if not given and self._all.holds():

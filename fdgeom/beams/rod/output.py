@@ -22,10 +22,10 @@ class RodSystem(System):
     """Base class of beams and networks of rods: total momenta in space."""
 
     @cached_property
-    def mesh_as_made(self) -> list[MadeOnce]:
+    def _mesh_as_made(self) -> list[MadeOnce]:
         """The meshes of its beams as they were when the beams were made."""
         if hasattr(self, "members"):
-            made = {id(beam.mesh): beam.mesh_as_made for beam in self.members}
+            made = {id(beam.mesh): beam._mesh_as_made for beam in self.members}
             return [mesh for meshes in made.values() for mesh in meshes]
         text = (
             "the mesh of a beam has moved since the beam was made, which lengths, loads and sections "
@@ -34,7 +34,7 @@ class RodSystem(System):
         return [MadeOnce(text, SpatialCoordinate(self.mesh))]
 
     def _check_data(self) -> None:
-        for mesh in self.mesh_as_made:
+        for mesh in self._mesh_as_made:
             mesh.refresh()
         super()._check_data()
 

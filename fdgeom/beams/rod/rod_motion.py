@@ -51,7 +51,7 @@ class RodConsistency(Consistency):
     # --- poses alone, for statics ------------------------------------------------------------------
     def read_poses(self) -> None:
         """Copy the configuration from the beams, if the motion has Functions of its own."""
-        self._system._check_data()
+        super().synchronise()  # which checks data
         self.perform(self.pose_copies[0])
 
     def write_poses(self) -> None:
