@@ -55,7 +55,7 @@ class Clock(NamedTuple):
 
     def with_dt(self, dt: float) -> "Clock":
         """The clock with another step from here on."""
-        return self if dt == self.dt else self.set_to(self.t)._replace(dt=dt)
+        return self if dt == self.dt else self._replace(begin=self.t, first=self.steps, dt=dt)
 
     def begun(self) -> "Clock":
         """The clock after the carried fields have been made for the present Δt."""

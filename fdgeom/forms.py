@@ -241,11 +241,11 @@ def check_depends(name: str, form: Form, *functions: Function) -> None:
 
 def is_affine(residual: Form, unknown: Function) -> bool:
     """Whether a residual is of first degree in ``unknown``: its Jacobian does not contain it."""
-    # A force of dry friction, say, has the slope zero.
-    if any(has_kink(i.integrand(), unknown) for i in simplify(residual).integrals()):
-        return False
     jacobian = simplify(ufl.derivative(residual, unknown))
-    return is_zero(jacobian) or not depends_on(jacobian, unknown)
+    if not is_zero(jacobian) and depends_on(jacobian, unknown):
+        return False
+    # A force of dry friction, say, has the slope zero.
+    return not any(has_kink(i.integrand(), unknown) for i in simplify(residual).integrals())
 
 
 def has_kink(expression: Expr, *state: Expr) -> bool:

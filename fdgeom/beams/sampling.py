@@ -75,7 +75,7 @@ def mean_at_nodes(name: str, value, mesh, element):
     """
     if not isinstance(value, Expr):
         return value
-    by_cell = _decided_by_cell(value, mesh)
+    by_cell = map_expr_dag(_AskInside(mesh), value)
     if not _jumps(by_cell):
         return value
     value = by_cell
@@ -135,10 +135,6 @@ class _AskInside(MultiFunction):
             return o
         x = SpatialCoordinate(self._mesh)
         return replace(o, {x: x + _INSIDE * (self._middle - x)})
-
-
-def _decided_by_cell(value: Expr, mesh) -> Expr:
-    return map_expr_dag(_AskInside(mesh), value)
 
 
 def _jumps(value: Expr) -> bool:

@@ -103,12 +103,12 @@ class HeldSNES:
         #: The convergence test in place of PETSc's own, if there is one.
         test = Watch(converged) if isinstance(converged, ConvergenceTest) else converged
         self.test = test if iterates and "snes_convergence_test" not in self._wrote else None
-        if self.test is not None and (ignored := _OF_PETSC_TEST & set(self._wrote)):
-            raise ValueError(
-                f"{self._wrote[min(ignored)]}: {min(ignored)!r} has no effect on the convergence test of "
-                "fdgeom; with snes_convergence_test 'default' the test is PETSc's"
-            )
         if self.test is not None:
+            if ignored := _OF_PETSC_TEST & set(self._wrote):
+                raise ValueError(
+                    f"{self._wrote[min(ignored)]}: {min(ignored)!r} has no effect on the convergence test "
+                    "of fdgeom; with snes_convergence_test 'default' the test is PETSc's"
+                )
             self.snes.setConvergenceTest(test)
 
     # --- callbacks -----------------------------------------------------------------------------

@@ -100,8 +100,8 @@ def run(
     stops at once; the state is then the one before the interrupted step.
     """
     check_stepper(stepper)
-    total = _number_of_steps(stepper, until, steps)
     until = None if until is None else present_number("until", until)
+    total = _number_of_steps(stepper, until, steps)
     every = whole("every", every, least=1)
     keep = whole("keep", keep, least=0)
     if not isinstance(progress, bool | str) or progress not in (True, False, "always"):
@@ -193,9 +193,8 @@ def _is_due(done: int, total: int, every: int) -> bool:
 def _number_of_steps(stepper, until: float | None, steps: int | None) -> int:
     if (until is None) == (steps is None):
         raise ValueError("give exactly one of until (a time) and steps (a number)")
-    if steps is not None:
+    if until is None:
         return whole("steps", steps, least=1)
-    until = present_number("until", until)
     if not math.isfinite((until - stepper.t) / stepper.dt):
         raise ValueError(f"until must be a finite time, got {until}")
     total = _steps_until(stepper, until)

@@ -6,6 +6,7 @@ from typing import ClassVar
 from firedrake import Constant, Form, Function, TestFunction, TestFunctions, split
 from ufl.core.expr import Expr
 
+from fdgeom.data import Snapshot
 from fdgeom.execution import Numerics, saddle
 from fdgeom.operations import Flow, Solve, parts, with_assignments
 from fdgeom.operations.dependent import Sources, in_replay
@@ -24,6 +25,8 @@ class HolonomicStepper(Stepper):
         #: What decides whether the configuration is on the constraint.
         self._constraint_data = Sources() if constraint is None else Sources(*constraint.forms())
         self._constraint_data.take()
+        #: What is saved before and after steps, so that changes by hand are seen.
+        self._watched: list[Sources | Snapshot] = [self._constraint_data]
 
     def start(self, modified=None):
         if not in_replay() and self._constraint_data.changed():
@@ -32,11 +35,13 @@ class HolonomicStepper(Stepper):
 
     def started(self, operations):
         super().started(operations)
-        self._constraint_data.take()
+        for watched in self._watched:
+            watched.take()
 
     def finished(self):
         super().finished()
-        self._constraint_data.take()
+        for watched in self._watched:
+            watched.take()
 
     def _unknown(self, name: str):
         """An unknown like (q̇, λ), its parts, and the tests that go with them."""

@@ -135,17 +135,10 @@ class SHAKE(_Verlet):
         of_state = set(self._known.keys()).intersection(modified or ())
         return self.system.multiplier_operations if of_state or not self._known.holds() else []
 
-    def started(self, operations):
-        super().started(operations)
-        self._known.take()
-
-    def finished(self):
-        super().finished()
-        self._known.take()
-
     def flows(self):
         self.system.solve_multiplier()
         self._known = Snapshot([self.system.q, self.system.p])
+        self._watched.append(self._known)
         slope, before = self.system.constraint.slope, self.system.multiplier
         position = self._position(
             lambda new, w, dt: -(dt * slope(new, w)) + 0.5 * dt * slope(before, w),

@@ -261,8 +261,7 @@ class JointSet(Condition):
         return found
 
     def check_start(self) -> None:
-        """Raise ``ValueError`` if the start contradicts the joints, or they contradict one another."""
-        self.check_configuration()
+        """Raise ``ValueError`` if the velocities contradict the joints, or these contradict one another."""
         motion = self._motion
         slope = self.slope(TestFunction(self.space), TrialFunction(motion.space))
         slope = assemble(slope, mat_type="aij").petscmat

@@ -246,12 +246,12 @@ class RodMotion(RodSystem, Motion):
 
     def check_configuration(self, *, loosely: bool = False) -> None:
         """Raise ``ValueError`` for poses that methods cannot move, joints refuse, or a load refuses."""
-        super().check_configuration(loosely=loosely)
         check_poses(self.position, self.orientation, self.rod.cells.in_rods())
         self.turns.check_state()
         for beam in self.members:
             for load in (*beam.loads, *self.common_loads):
                 load.check_start(beam)
+        super().check_configuration(loosely=loosely)
 
     @cached_property
     def turns(self) -> Turns:

@@ -57,7 +57,9 @@ class MotionStepper(Stepper):
         moved = self._known.changed_keys().intersection(map(key, self._placed)) if own else ()
         if moved and not in_replay():
             self.system.check_configuration(loosely=True)
-        jump = (modified.intersection(self._read.snapshot.keys()) | self._changed()) - self._sampled
+        jump = modified.intersection(self._read.snapshot.keys()) | self._changed()
+        if jump:
+            jump -= self._sampled
         # A method that carries nothing moves the state, and leaves its own v̇ beside an old a.
         if carried and not (
             own and carried.isdisjoint(map(key, self.system.algorithmic.subfunctions))
