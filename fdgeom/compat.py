@@ -18,12 +18,18 @@ from petsc4py import PETSc
 from pyadjoint.block_variable import BlockVariable
 from pyadjoint.tape import get_working_tape
 from pyop2 import compilation
+from ufl.classes import ConstantValue, Zero
 
 
 # --- Firedrake --------------------------------------------------------------------------------------
 def given_value(bc: DirichletBC) -> Any:
-    """The value that a user gave a boundary condition; the public ``function_arg`` is its interpolant."""
-    return bc._original_arg
+    """The value of a boundary condition; of an expression the public ``function_arg`` is the interpolant."""
+    if hasattr(bc, "_function_arg_update"):
+        return bc._original_arg
+    value = bc._function_arg  # 0 after `homogenize`
+    if isinstance(value, ConstantValue):
+        return 0.0 if isinstance(value, Zero) else float(value)
+    return value
 
 
 def interpolates_into(interpolator, target: Function) -> Callable[[], Any]:

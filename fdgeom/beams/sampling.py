@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 import ufl
@@ -75,7 +75,7 @@ def mean_at_nodes(name: str, value, mesh, element):
     """
     if not isinstance(value, Expr):
         return value
-    by_cell = map_expr_dag(_AskInside(mesh), value)
+    by_cell = AskInside().of(value)
     if not _jumps(by_cell):
         return value
     value = by_cell
@@ -115,26 +115,32 @@ def nodal_mean(
 _INSIDE = 1e-6
 
 
-class _AskInside(MultiFunction):
+class AskInside(MultiFunction):
     """Conditions on the place ask a little inside of the cell: at its ends either side may hold."""
 
     expr = MultiFunction.reuse_if_untouched
 
-    def __init__(self, mesh) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._mesh = mesh
+        self._middles: dict[SpatialCoordinate, Function] = {}
 
-    @cached_property
-    def _middle(self) -> Function:
-        mesh = self._mesh
-        space = VectorFunctionSpace(mesh, "DG", 0, dim=mesh.geometric_dimension)
-        return sampled("middle", SpatialCoordinate(mesh), space, private=True)
+    def of(self, value: Expr) -> Expr:
+        """An expression with such conditions."""
+        return map_expr_dag(self, value)
+
+    def _middle(self, x: SpatialCoordinate) -> Function:
+        if x not in self._middles:
+            (mesh,) = extract_domains(x)
+            space = VectorFunctionSpace(mesh, "DG", 0, dim=mesh.geometric_dimension)
+            self._middles[x] = sampled("middle", x, space, private=True)
+        return self._middles[x]
 
     def condition(self, o, *operands):
-        if not extract_type(o, SpatialCoordinate):
+        # A condition on fields as well may be that of a potential, which its work has to share.
+        if any(f.ufl_element() in H1 for f in extract_coefficients(o) if not is_real(f)):
             return o
-        x = SpatialCoordinate(self._mesh)
-        return replace(o, {x: x + _INSIDE * (self._middle - x)})
+        places = extract_type(o, SpatialCoordinate)
+        return replace(o, {x: x + _INSIDE * (self._middle(x) - x) for x in places})
 
 
 def _jumps(value: Expr) -> bool:

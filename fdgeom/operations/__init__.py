@@ -21,6 +21,7 @@ from fdgeom.operations.copy import Copy
 from fdgeom.operations.flow import (
     Assignments,
     Flow,
+    check_state,
     completed,
     flattened,
     merged,

@@ -8,7 +8,7 @@ from ufl.core.expr import Expr
 
 from fdgeom.operations.copy import Copy
 from fdgeom.operations.map import Map
-from fdgeom.operations.operation import Operation, parts
+from fdgeom.operations.operation import Operation, each_part, parts
 from fdgeom.operations.solve import Solve
 
 Assignments = Mapping[Function, Expr]
@@ -79,6 +79,32 @@ def check_unknowns(operations: Sequence[Operation]) -> None:
                     f"operations: two solves have the same unknown {op.unknown.name()!r}; give each "
                     "one of its own, and copy the result"
                 )
+
+
+def check_state(operations: Sequence[Operation], state: Sequence[Function]) -> None:
+    """Raise ``ValueError`` if a Function that is not of the state is carried to the next step or to users."""
+    # Compiled steps store the state alone, and a failed step restores nothing else.
+    known = {id(part.dat) for f in state for part in parts(f)}
+    read = {id(part.dat) for op in operations for part in each_part(op.reads)}
+    written_in_step = {id(part.dat) for op in operations for part in each_part(op.writes)}
+    written: set[int] = set()
+    for op in operations:
+        first_guess = {id(part.dat) for part in parts(op.unknown)} if isinstance(op, Solve) else ()
+        for part in each_part(op.reads):
+            dofs = id(part.dat)
+            if dofs in written_in_step and dofs not in {*known, *written, *first_guess}:
+                raise ValueError(_not_of_state(part, "is read before it is written"))
+        for part in each_part(op.writes):
+            written.add(id(part.dat))
+            if isinstance(op, Map) and id(part.dat) not in known | read:
+                raise ValueError(_not_of_state(part, "is written and not read"))
+
+
+def _not_of_state(f: Function, what: str) -> str:
+    return (
+        f"flows: {f.name()!r} {what} in a step, and is no function of the state; return it from the "
+        "functions() of the stepper or of the system"
+    )
 
 
 def with_assignments(

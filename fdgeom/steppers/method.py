@@ -61,7 +61,8 @@ class Method(ABC):
     def functions(self) -> dict[str, Function]:
         """Functions that the method carries from step to step beside the system's, by name.
 
-        Checkpoints store them, and a failed step restores them.
+        Checkpoints store them, and a failed step restores them. Other Functions that the operations
+        write have no values between two steps.
         """
         return {}
 

@@ -28,7 +28,7 @@ from fdgeom.execution.options import (
 )
 from fdgeom.forms import paused_collection
 from fdgeom.interrupt import INT, delayed, shielded
-from fdgeom.operations import Flow, Operation, Solve, completed, flattened, merged
+from fdgeom.operations import Flow, Operation, Solve, check_state, completed, flattened, merged
 from fdgeom.steppers.method import Method, Restart
 from fdgeom.taping import OffTape, record_steps
 from fdgeom.validation import NotCopied, present_number, whole
@@ -150,6 +150,7 @@ class Stepper(OffTape, Method, Restart, Compiled, NotCopied):
                 *self.system.functions().values(),
                 *self.functions().values(),
             )
+            check_state(self.operations, self.state_functions)
             self._snapshot = Snapshot(self.state_functions)
             #: Its steps as a function, for derivatives; made when they are first asked for.
             self.replay: Any = None

@@ -34,7 +34,7 @@ class GivenValues:
         self._given = [(bc, given_value(bc)) for bc in bcs]
 
     def check(self) -> None:
-        """Raise ``ValueError`` if a value was replaced, by ``set_value``, which nobody would see."""
+        """Raise ``ValueError`` if a value was replaced, as ``set_value`` and ``homogenize`` do."""
         if not all(_is_same(given_value(bc), value) for bc, value in self._given):
             raise ValueError(
                 "bcs: the value of a DirichletBC was replaced: give it a Constant or a Function, and "

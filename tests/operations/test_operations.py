@@ -71,6 +71,34 @@ def test_steps_with_wrong_flows_are_refused():
         Twice(fg.HamiltonianSystem(q, p, (p**2 + q**2) * dx), 0.1)
 
 
+@pytest.mark.parametrize("mistake", ["is read before it is written", "is written and not read"])
+def test_functions_that_no_step_keeps_are_refused(mistake):
+    """A Function is carried from step to step, or read by users, if functions() returns it."""
+
+    class Forgetful(fg.Stepper):
+        moves = fg.HamiltonianSystem
+        order = 1
+        told = False
+
+        def flows(self):
+            (q, p), dt = self.system.parts, Constant(0.0)
+            self.own = Function(p.function_space(), name="own")
+            before = q - dt * self.own if "before" in mistake else q
+            drift = fg.Map(values={q: before + dt * p}, dt=dt)
+            return [fg.Flow([drift, fg.Map(values={self.own: q**2})])]
+
+        def functions(self):
+            return {"own": self.own} if self.told else {}
+
+    space = FunctionSpace(fg.copies(1), "DG", 0)
+    q, p = Function(space).assign(1.0), Function(space)
+    system = fg.HamiltonianSystem(q, p, (p**2 + q**2) * dx)
+    with pytest.raises(ValueError, match=f"flows: 'own' {mistake}.* return it from the functions"):
+        Forgetful(system, 0.1)
+    Forgetful.told = True
+    Forgetful(system, 0.1).advance(2)
+
+
 def test_equal_exact_flows_are_merged():
     """Half a flow, twice, is one flow; others stay."""
     x, dt = Function(FunctionSpace(fg.copies(1), "DG", 0)), Constant(0.0)

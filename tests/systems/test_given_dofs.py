@@ -58,16 +58,27 @@ def test_parts_and_components():
     assert np.abs(fluxes[bcs[1].nodes]).max() < 1e-12
 
 
-def test_a_value_that_is_replaced():
-    """`set_value` gives the condition another object, which no step reads."""
+@pytest.mark.parametrize("replace", [lambda bc: bc.set_value(0.5), lambda bc: bc.homogenize()])
+@pytest.mark.parametrize("given", [lambda space: 0.1, lambda space: Function(space).assign(0.1)])
+def test_a_value_that_is_replaced(given, replace):
+    """The condition then has another object, which no step reads."""
     space = FunctionSpace(UnitIntervalMesh(8), "CG", 1)
-    q, v = Function(space), Function(space)
-    bc = DirichletBC(space, 0.0, 1)
-    system = fg.SecondOrderSystem(
-        lambda q, v, a, t, w: (a * w + q.dx(0) * w.dx(0)) * dx, q, v, bcs=[bc]
-    )
-    stepper = fg.GeneralizedAlpha(system, 0.01)
-    stepper.advance(1)
-    bc.set_value(0.5)
+    q, v = Function(space).assign(0.1), Function(space)
+    bc = DirichletBC(space, given(space), 1)
+
+    def stepper():
+        system = fg.SecondOrderSystem(
+            lambda q, v, a, t, w: (a * w + q.dx(0) * w.dx(0)) * dx, q, v, bcs=[bc]
+        )
+        return fg.GeneralizedAlpha(system, 0.01)
+
+    before = stepper()
+    before.advance(1)
+    replace(bc)
     with pytest.raises(ValueError, match="the value of a DirichletBC was replaced"):
-        stepper.advance(1)
+        before.advance(1)
+    bc.homogenize()
+    q.assign(0.0)
+    v.assign(0.0)
+    stepper().advance(1)
+    assert np.abs(q.dat.data_ro).max() < 1e-14

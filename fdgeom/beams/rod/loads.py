@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
@@ -15,6 +15,7 @@ from ufl.corealg.traversal import unique_pre_traversal
 
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.variation import Pose, displaced, rate
+from fdgeom.beams.sampling import AskInside
 from fdgeom.clock import Time
 from fdgeom.lie import halves, join, quaternion
 from fdgeom.mean_slope import mean_slope_of
@@ -341,6 +342,7 @@ class AppliedLoad:
     mask: Expr | float = 1.0
     #: A density in terms of the rod's mesh, from one in terms of the beam's own.
     translate: Callable[[Expr], Expr] | None = None
+    _ask_inside: AskInside = field(default_factory=AskInside, init=False)
 
     def __post_init__(self) -> None:
         self.load.check(self.part)
@@ -350,7 +352,9 @@ class AppliedLoad:
         found = getattr(self.load, name)(self.part, *arguments)
         if found is None:
             return None
-        return self.mask * (found if self.translate is None else self.translate(found))
+        found = found if self.translate is None else self.translate(found)
+        # A load up to a node acts on that node in the cell before it alone.
+        return self.mask * self._ask_inside.of(ufl.as_ufl(found))
 
 
 def along_all(at: str | float | None) -> Expr:
