@@ -117,15 +117,14 @@ class StepReplay(Replay):
         unseen = set().union(*(g - c for g, c in zip(given, changed, strict=True)))
         if not any(changed) and not keys(f for op in first for f in op.writes) & self._seeds:
             unseen = set()  # the steps begin as if nothing were set
+        on_tape = keys([*self.views, *self.inputs])
         return StepOrigin(
             Kept(self._begins_with),
             unseen & keys(self.views),
             clock=clock,
             remembered=[snapshot.values() for snapshot in snapshots],
             # Functions that are on no tape keep their saved values.
-            touched=[
-                f | (set(s.keys()) - self._on_tape) for f, s in zip(found, snapshots, strict=True)
-            ],
+            touched=[f | (set(s.keys()) - on_tape) for f, s in zip(found, snapshots, strict=True)],
             start=first,
         )
 
@@ -293,10 +292,6 @@ class StepReplay(Replay):
     @cached_property
     def _seeds(self) -> set[int]:
         return keys(self._moving)
-
-    @cached_property
-    def _on_tape(self) -> set[int]:
-        return keys([*self.views, *self.inputs])
 
     def _lists(
         self, origin: StepOrigin, reached: set[int]

@@ -210,9 +210,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         if not hasattr(self, "_extent"):
             return "Beam(...)"
         cells, length = self._extent
-        ends = " – ".join(
-            e.kind if isinstance(e.kind, str) else _support(e.kind) for e in self.ends
-        )
+        ends = " – ".join("moved" if callable(e.kind) else str(e.kind) for e in self.ends)
         return (
             f"Beam({cells} cell{'s' if cells > 1 else ''}, length {length:.3g}, "
             f"{self.section.description}, {ends})"
@@ -396,8 +394,3 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
     model = cached_property(BeamModel)
 
     output = cached_property(BeamOutput)
-
-
-def _support(kind) -> str:
-    """The support of an end in a few words."""
-    return "moved" if callable(kind) else repr(kind)

@@ -53,12 +53,6 @@ class Chain:
     def _rule(self) -> "_SubintervalRule":
         return _SubintervalRule(self._beam.degree)
 
-    @property
-    def is_open(self) -> bool:
-        """Whether there is a first and a last node."""
-        points, nodes = (f.function_space().dim() for f in (self._beam.strain, self._beam.momentum))
-        return nodes > points
-
     def from_pose(self, position, orientation) -> Poses:
         """The poses (n + 1, 3), (n + 1, 4) with this pose of the first node."""
         return self._shape(_pose(position, orientation))

@@ -138,10 +138,9 @@ class BeamConsistency(Consistency):
         strain, momentum, pose, velocity = self._set(given)
         found = [self.momentum_of_velocity] if velocity and not momentum else []
         found.append(self.velocity_of_momentum)
-        # A ring has no first node from which its strain would say where the others are.
         # Where strain and configuration were both set, both are taken as they are: these steps move
         # the configuration beside the strain.
-        if strain is not pose and self.chain.is_open:
+        if strain is not pose:
             found.append(self._projection if pose else self._reconstruction)
         return found
 

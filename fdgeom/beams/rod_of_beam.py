@@ -184,8 +184,11 @@ def set_shape(beam: BeamFields, chain: Chain, shape) -> None:
     """Put a beam into its stress-free shape in space, with its strain and its reference strain."""
     if not isinstance(shape, list | tuple) or len(shape) != 2:
         raise TypeError("reference_shape must be a pair (position, orientation) of UFL expressions")
-    expressions = []
-    for name, value, size in zip(("position", "orientation"), shape, (3, 4), strict=True):
+    # The reference strain is the one from which `chain` makes the shape, and follows the shape; for
+    # the rod, `shape_in_measure` gives it in a strain measure.
+    names, fields, pose = ("position", "orientation"), (beam.position, beam.orientation), []
+    for name, value, field in zip(names, shape, fields, strict=True):
+        (size,) = field.ufl_shape
         try:
             value = ufl.as_vector(list(value)) if isinstance(value, list | tuple) else value
             value = ufl.as_ufl(value)
@@ -197,16 +200,10 @@ def set_shape(beam: BeamFields, chain: Chain, shape) -> None:
             raise ValueError(
                 f"reference_shape: the {name} must be a vector of {size}, not {value.ufl_shape}"
             )
-        expressions.append(value)
-    # The reference strain is the one from which `chain` makes the shape, and follows the shape; for
-    # the rod, `shape_in_measure` gives it in a strain measure.
-    turn = unit_quaternion("reference_shape: the orientation", expressions[1])
-    pose = []
-    for name, e, f in (
-        ("position", expressions[0], beam.position),
-        ("orientation", turn, beam.orientation),
-    ):
-        pose.append(sampled(name, e, f.function_space(), check=_finite_shape(name), private=True))
+        if name == "orientation":
+            value = unit_quaternion("reference_shape: the orientation", value)
+        space, check = field.function_space(), _finite_shape(name)
+        pose.append(sampled(name, value, space, check=check, private=True))
     rest = beam.reference_strain
     made = Dependent([rest], pose, lambda: chain.put_strain(*pose, rest))
     if beam.degree == 1:

@@ -12,14 +12,6 @@ from fdgeom.compile.layout import WIDTH, Layout, layout_of
 from fdgeom.data import fields, spread
 from fdgeom.operations import Map, Operation, Prescribed, Reason, parts
 
-#: Why an iteration has failed.
-WORDS: dict[int, str] = {
-    Reason.TOO_MANY: "too many iterations",
-    Reason.SINGULAR: "a singular matrix",
-    Reason.NOT_FINITE: "values that are not finite",
-    Reason.GROWN: "divergence",
-}
-
 
 class Iteration:
     """Operations that are run once in each iteration of Newton's method.

@@ -12,18 +12,12 @@ from fdgeom.compat import problem_of_solver
 from fdgeom.compile.chain import Update
 from fdgeom.compile.executor import CompiledExecutor
 from fdgeom.compile.layout import WIDTH
-from fdgeom.compile.newton import WORDS, Iteration, newton_of
+from fdgeom.compile.newton import Iteration, newton_of
 from fdgeom.data import collect, fields, spread
 from fdgeom.errors import CannotCompile
 from fdgeom.forms import simplify
 from fdgeom.messages import Described
-from fdgeom.operations import (
-    PROBLEM,
-    Prescribed,
-    Reason,
-    Solve,
-    dofs_of,
-)
+from fdgeom.operations import PROBLEM, WORDS, Prescribed, Reason, Solve, dofs_of
 
 # PETSc's stubs make a reason an int and take a ConvergedReason.
 REASON: Any = PETSc.SNES.ConvergedReason

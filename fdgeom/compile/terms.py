@@ -12,16 +12,20 @@ from firedrake.assemble import get_assembler
 from ufl import classes as c
 from ufl.algorithms import extract_coefficients, extract_type
 from ufl.algorithms.estimate_degrees import estimate_total_polynomial_degree
+from ufl.checks import is_cellwise_constant
 from ufl.corealg.traversal import unique_pre_traversal
 
 from fdgeom.errors import CannotCompile
 from fdgeom.forms import simplify
-from fdgeom.operations.dependent import Dependent
+from fdgeom.operations.dependent import Dependent, assembled
 
 #: More points would make more code than the cache holds.
 _POINTS = 6
 # A product that would expand into more terms stays one term.
 _MANY = 256
+_NOT_POLYNOMIAL = (
+    c.MathFunction, c.BesselFunction, c.Atan2, c.Abs, c.Conditional, c.MinValue, c.MaxValue,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -43,8 +47,7 @@ class Term:
     def measure(self) -> tuple:
         """The measure and the geometry, for comparisons."""
         i = self.integral
-        metadata = str(sorted(map(str, i.metadata().items())))
-        return i.integral_type(), str(i.subdomain_id()), metadata, self.geometry
+        return i.integral_type(), str(i.subdomain_id()), _text(i.metadata()), self.geometry
 
     def is_pointwise(self) -> bool:
         """Whether it is a function of values at a point alone, apart from its geometry."""
@@ -64,7 +67,7 @@ def terms_of(form: Form) -> list[Term]:
     """All terms of a form."""
     return [
         Term(integral, *_sorted(factors))
-        for integral in simplify(form).integrals()
+        for integral in _integrals(form)
         for factors in _summands(integral.integrand())
     ]
 
@@ -72,7 +75,56 @@ def terms_of(form: Form) -> list[Term]:
 def whole_integrals(form: Form) -> list[Term]:
     """The integrals of a form, each as one term."""
     one = ufl.as_ufl(1.0)
-    return [Term(i, 1.0, one, i.integrand()) for i in simplify(form).integrals()]
+    return [Term(i, 1.0, one, i.integrand()) for i in _integrals(form)]
+
+
+def _integrals(form: Form) -> list[c.Integral]:
+    """The integrals of a form, with the degree of Firedrake's quadrature where that is not exact."""
+    # Firedrake takes one degree for the sum of the integrals over a measure. Polynomials keep their own,
+    # which costs fewer points.
+    integrals = simplify(form).integrals()
+    degrees: dict[tuple, int] = {}
+    for i in integrals:
+        if _is_estimated(i):
+            degrees[_sum_of(i)] = max(degrees.get(_sum_of(i), 0), degree_of(i))
+    return [
+        i.reconstruct(metadata={**i.metadata(), "quadrature_degree": degrees[_sum_of(i)]})
+        if _is_estimated(i) and not _is_polynomial(i.integrand())
+        else i
+        for i in integrals
+    ]
+
+
+def _sum_of(i: c.Integral) -> tuple:
+    """What integrals have in common that Firedrake adds."""
+    return i.ufl_domain(), i.integral_type(), str(i.subdomain_id()), _text(i.metadata())
+
+
+def _text(metadata: dict) -> str:
+    return str(sorted(map(str, metadata.items())))
+
+
+def _is_estimated(integral: c.Integral) -> bool:
+    """Whether the degree of the quadrature is estimated, not given."""
+    return integral.metadata().get("quadrature_degree", -1) in ("auto", -1, None)
+
+
+def _is_polynomial(integrand: c.Expr) -> bool:
+    """Whether an integrand is a polynomial in each cell, as far as its operators tell."""
+    for e in unique_pre_traversal(integrand):
+        if isinstance(e, c.Division):
+            varies = e.ufl_operands[1:]
+        elif isinstance(e, c.Power):
+            varies = e.ufl_operands[:1] if not _is_whole(e.ufl_operands[1]) else ()
+        else:
+            varies = e.ufl_operands if isinstance(e, _NOT_POLYNOMIAL) else ()
+        if not all(map(is_cellwise_constant, varies)):
+            return False
+    return True
+
+
+def _is_whole(exponent: c.Expr) -> bool:
+    return isinstance(exponent, c.RealValue) and float(exponent) in range(100)
 
 
 def _summands(e) -> Iterator[tuple]:
@@ -121,11 +173,10 @@ def _is_geometry(e) -> bool:
 
 def degree_of(integral: c.Integral) -> int | tuple[int, ...]:
     """The degree of the quadrature of an integral."""
-    degree = integral.metadata().get("quadrature_degree", -1)
-    if degree in ("auto", -1, None):
-        degree = estimate_total_polynomial_degree(integral.integrand())
-        degree = max(degree) if isinstance(degree, tuple) else degree
-    return degree
+    if not _is_estimated(integral):
+        return integral.metadata()["quadrature_degree"]
+    degree = estimate_total_polynomial_degree(integral.integrand())
+    return max(degree) if isinstance(degree, tuple) else degree
 
 
 def with_integrand(integral: c.Integral, integrand: c.Expr) -> Form:
@@ -153,13 +204,7 @@ def nodal_weight(space, term: Term) -> Function:
     """Σ ∫ number · geometry · φ_i over the measure of a term, as a function of the nodes of a space."""
     test = TestFunction(space)
     form = with_integrand(term.integral, term.number * term.geometry * test)
-    weight, assembler = Function(space, name="weight"), get_assembler(form)
-
-    def make() -> None:
-        weight.dat.data_wo[...] = assembler.assemble().dat.data_ro
-
-    Dependent([weight], [form], make, private=True)
-    return weight
+    return assembled(Function(space, name="weight"), form, get_assembler(form).assemble)
 
 
 def cell_lengths(mesh) -> Function:

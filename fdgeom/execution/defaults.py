@@ -229,8 +229,11 @@ def _couplings(jacobian: Form, block: int) -> np.ndarray:
 def first_block_is_diagonal(residual: Form, unknown: Function) -> bool:
     """Whether the equations of the first part couple none of its values to one another."""
     with _random_values(unknown):
-        # The whole Jacobian is assembled: its kernels are needed anyway.
-        matrix = assemble(derivative(residual, unknown), mat_type="aij").petscmat
+        # The whole Jacobian is assembled, by the kernels of the solver.
+        jacobian = derivative(residual, unknown)
+        matrix = assemble(
+            jacobian, mat_type="aij", form_compiler_parameters=MATRIX_COMPILER
+        ).petscmat
     rows, columns, values = entries(matrix)
     # Rows and columns of a rank are those of the first part, then those of the second.
     comm, part = unknown.function_space().comm, unknown.function_space()[0]

@@ -213,19 +213,14 @@ class CompiledCode:
         self.why_not = None if wanted or self._shows else self._asked
         #: The compiled code; None if there is none.
         self.made: Any = None
-        self._required, self._comm, self._what, self._instead = bool(argument), comm, what, instead
-        self.fallbacks = Fallbacks(comm, solve, required=self._required)
+        self._comm = comm
+        self._how = {"required": bool(argument), "what": what, "instead": instead}
+        self.fallbacks = Fallbacks(comm, solve, required=bool(argument))
 
     @contextmanager
     def making(self) -> Iterator[None]:
         """Context of a compilation, whose failure is the reason for PETSc SNES."""
-        with falling_back(
-            self.give_up,
-            self._comm,
-            required=self._required,
-            what=self._what,
-            instead=self._instead,
-        ):
+        with falling_back(self.give_up, self._comm, **self._how):
             yield
         if self._shows and self.why_not is None:
             self.give_up(self._asked)

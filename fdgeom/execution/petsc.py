@@ -48,12 +48,7 @@ class Executor:
         symbols = {s for op in self.operations for s in (op.dt, *op.clocks) if s is not None}
         numbers = {s: Number(s) for s in symbols}
         self._symbols = [
-            (
-                None if op.dt is None else numbers[op.dt],
-                op.fraction,
-                [numbers[clock] for clock in op.clocks],
-                op.at,
-            )
+            (numbers.get(op.dt), op.fraction, [numbers[clock] for clock in op.clocks], op.at)
             for op in self.operations
         ]
         self._calls: list[Run | None] = [None] * len(self.operations)

@@ -7,7 +7,7 @@ from firedrake import Function
 
 from fdgeom.data import Field
 from fdgeom.execution.petsc import Executor, Run
-from fdgeom.operations import AdjointStep, Operation, parts
+from fdgeom.operations import AdjointStep, Operation, each_part
 
 
 class Trajectory:
@@ -34,7 +34,7 @@ class Trajectory:
         #: For each operation of the adjoint the fields that it reads, with their versions.
         self._reads: list[list[tuple[Field, tuple[int, int]]]] = []
         for place, op in zip(adjoint.places, adjoint.operations, strict=True):
-            read = {id(f.dat): f for f in _parts(op.reads) if adjoint.is_written(f)}
+            read = {id(f.dat): f for f in each_part(op.reads) if adjoint.is_written(f)}
             writers = [adjoint.writer_for_adjoint(place, f) for f in read.values()]
             versions = [
                 (-1 if step else k, name) for (step, k), name in zip(writers, read, strict=True)
@@ -43,7 +43,7 @@ class Trajectory:
         needed = {version: field for reads in self._reads for field, version in reads}
         self._before = [(field, version) for version, field in needed.items() if version[0] < 0]
         self._writes = [
-            [(Field(f), (k, id(f.dat))) for f in _parts(op.writes) if (k, id(f.dat)) in needed]
+            [(Field(f), (k, id(f.dat))) for f in each_part(op.writes) if (k, id(f.dat)) in needed]
             for k, op in enumerate(self.operations)
         ]
         self._store: dict[tuple[int, int], np.ndarray] = {}
@@ -72,7 +72,3 @@ class Trajectory:
         for bar in self._zeroed:
             bar.assign(0.0)
         self._store.clear()
-
-
-def _parts(functions: Iterable[Function]) -> list[Function]:
-    return [part for f in functions for part in parts(f)]

@@ -27,6 +27,13 @@ class Reason(IntEnum):
     CIRCLING = -7
 
 
+#: Why an iteration has failed.
+WORDS: dict[int, str] = {
+    Reason.TOO_MANY: "too many iterations",
+    Reason.SINGULAR: "a singular matrix",
+    Reason.NOT_FINITE: "values that are not finite",
+    Reason.GROWN: "divergence",
+}
 _OF_PETSC = PETSc.SNES.ConvergedReason
 #: PETSc's numbers.
 PETSC_REASONS = {

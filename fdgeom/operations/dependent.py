@@ -165,6 +165,16 @@ class Dependent:
         return bool(plain) or any(d.follows_a_user or not d.private for d in self._above)
 
 
+def assembled(field: Function, form: Form, assemble: Callable[[], Any]) -> Function:
+    """Make a field follow an assembled linear form, and return it."""
+
+    def make() -> None:
+        field.dat.data_wo[...] = assemble().dat.data_ro
+
+    Dependent([field], [form], make, private=True)
+    return field
+
+
 class MadeOnce:
     """Stands in place of a :class:`Dependent` for data made once: its ``refresh`` refuses changed sources."""
 

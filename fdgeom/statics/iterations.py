@@ -10,7 +10,7 @@ import numpy as np
 from fdgeom.beams.contact.contact import contacts_of
 from fdgeom.errors import CannotCompile, SolveFailed
 from fdgeom.execution.options import CompiledCode, SolveOptions, list_on_help
-from fdgeom.operations import Reason
+from fdgeom.operations import WORDS, Reason
 from fdgeom.statics.problem import EquilibriumProblem, PathCondition
 from fdgeom.statics.rigid_motions import free_motion
 from fdgeom.statics.snes import DEFAULTS, GroupNewton
@@ -115,8 +115,8 @@ class Iterations:
             return moved
         # PETSc would do the same but for pivots, and has the last word.
         if may_fail and reason != Reason.SINGULAR:
-            raise SolveFailed(f"Newton's method ended with {_words(reason)}")
-        with self.code.fallbacks.through_petsc(_words(reason)):
+            raise SolveFailed(f"Newton's method ended with {WORDS[reason]}")
+        with self.code.fallbacks.through_petsc(WORDS[reason]):
             return through_petsc()
 
     def direction(self, normal: np.ndarray, slope: float) -> tuple[np.ndarray, float, Stability]:
@@ -125,7 +125,7 @@ class Iterations:
             return self._petsc(bordered=True).direction(normal, slope)
         found = self._compiled.direction(normal, slope)
         if found is None:
-            with self.code.fallbacks.through_petsc(f"{_words(Reason.SINGULAR)} on the path"):
+            with self.code.fallbacks.through_petsc(f"{WORDS[Reason.SINGULAR]} on the path"):
                 found = self._petsc(bordered=True).direction(normal, slope)
         return found
 
@@ -134,9 +134,3 @@ class Iterations:
         found = {name: self._counts[name] for name in _COUNTED}
         petsc = found["solves"] if self.code.why_not else sum(self.code.fallbacks.values())
         return found | {"steps_through_petsc": petsc}
-
-
-def _words(reason: int) -> str:
-    from fdgeom.compile.newton import WORDS
-
-    return WORDS[reason]

@@ -57,9 +57,14 @@ _HALVES = {
         -0.79688793935291635402,
     ),
 }
-_DEFAULTS = {4: "suzuki", 6: "kahan-li", 8: "kahan-li"}
 # Blanes & Moan, J. Comput. Appl. Math. 142, 313 (2002), S6: the flows of A (7) and B (6) in turn.
 BLANES_MOAN = "blanes-moan"
+#: The names of the schemes of each order, the default first.
+SCHEMES = {
+    4: ("suzuki", "yoshida", BLANES_MOAN),
+    6: ("kahan-li", "suzuki", "yoshida"),
+    8: ("kahan-li", "suzuki", "suzuki-umeno", "yoshida"),
+}
 #: Papers to cite, by scheme.
 PAPERS = {
     "suzuki": ("Suzuki1990",),
@@ -73,25 +78,14 @@ _FLOW_B = (0.209515106613362, -0.143851773179818)
 
 def scheme_of(order: int, scheme: str | None) -> str:
     """The name of the scheme of that order, the default one if none is given."""
-    choice("order", order, _DEFAULTS)
-    names = schemes(order)
-    chosen = _DEFAULTS[order] if scheme is None else scheme
+    choice("order", order, SCHEMES)
+    names = SCHEMES[order]
+    chosen = names[0] if scheme is None else scheme
     if not isinstance(chosen, str) or chosen not in names:
         raise ValueError(
             f"scheme must be one of {names} for order {order}, not {format_value(scheme)}"
         )
     return chosen
-
-
-def schemes(order: int) -> tuple[str, ...]:
-    """The names of the schemes of an order, the default first."""
-    first = _DEFAULTS[order]
-    found = ["suzuki", *(name for p, name in _HALVES if p == order)]
-    return (
-        first,
-        *sorted(set(found) - {first}),
-        *([BLANES_MOAN] if order == 4 else []),
-    )
 
 
 def weights(order: int, scheme: str) -> np.ndarray:

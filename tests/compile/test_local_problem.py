@@ -16,6 +16,7 @@ from firedrake import (
     VectorFunctionSpace,
     as_vector,
     assemble,
+    cos,
     dx,
     exp,
     inner,
@@ -112,6 +113,20 @@ def test_an_explicit_term_with_another_quadrature_is_assembled_by_it():
         lumped[k : k + 2] += h / 2
     # Two additions and one division a node.
     np.testing.assert_allclose(u.dat.data_ro, mass @ f.dat.data_ro / lumped[:, None], rtol=1e-13)
+
+
+def test_the_degree_of_a_sum():
+    """Firedrake takes one degree for the sum of integrals, here of the larger estimate."""
+    mesh = uneven_mesh()
+    space = spectral(mesh, "DG", 0)
+    (s,) = SpatialCoordinate(mesh)
+    q = Function(FunctionSpace(mesh, "CG", 1)).interpolate(3 * s)
+    u, w = Function(space), TestFunction(space)
+    both = as_vector([sin(8 * q), 0.0]), as_vector([0.0, q**3 * exp(q)])
+    apart = inner(u, w) * dx - sum(inner(f, w) * dx for f in (*both, as_vector([cos(8 * q), 0.0])))
+    assert compiled_solve(apart, u)[0] is None
+    # The rounding of sums of six terms of one size.
+    assert np.abs(assemble(apart).dat.data_ro).max() < 1e-14 * np.abs(u.dat.data_ro).max()
 
 
 def test_blocks_that_need_pivoting_are_solved():

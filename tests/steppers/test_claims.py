@@ -6,7 +6,7 @@ import pytest
 from claims import CLAIMS, TESTED_ELSEWHERE
 
 import fdgeom.steppers
-from fdgeom.steppers.composition_schemes import schemes, weights
+from fdgeom.steppers.composition_schemes import SCHEMES, weights
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -32,7 +32,7 @@ def test_class_attributes(name):
 @pytest.mark.parametrize("order", [4, 6])
 def test_weights_of_compositions(order):
     """Order conditions that any symmetric composition of a second-order method must meet."""
-    w = weights(order, schemes(order)[0])
+    w = weights(order, SCHEMES[order][0])
     assert w == pytest.approx(w[::-1], abs=0)
     assert w.sum() == pytest.approx(1, abs=1e-15)
     assert (w**3).sum() == pytest.approx(0, abs=1e-15)

@@ -17,7 +17,7 @@ from verification.hamiltonian_systems import (
 from verification.small_systems import lotka_volterra
 
 import fdgeom as fg
-from fdgeom.steppers.composition_schemes import flow_fractions, pair_fractions, schemes, weights
+from fdgeom.steppers.composition_schemes import SCHEMES, flow_fractions, pair_fractions, weights
 
 E, V = fg.SymplecticEuler, fg.StormerVerlet
 
@@ -153,7 +153,7 @@ def order_of(step, scale):
 
 @pytest.mark.parametrize(
     ("order", "scheme"),
-    [(p, name) for p in (4, 6, 8) for name in schemes(p) if (p, name) != (8, "suzuki")],
+    [(p, name) for p in (4, 6, 8) for name in SCHEMES[p] if (p, name) != (8, "suzuki")],
 )
 def test_schemes_on_matrices(order, scheme):
     """Strang's splitting of two matrices, composed; Suzuki's of order 8 is below round-off there."""
@@ -180,7 +180,7 @@ def test_schemes_on_matrices(order, scheme):
 
 def test_weights():
     for order in (4, 6, 8):
-        for name in schemes(order):
+        for name in SCHEMES[order]:
             if name == "blanes-moan":
                 continue
             w = weights(order, name)
@@ -189,7 +189,7 @@ def test_weights():
             for power in range(3, order, 2):
                 # Published to 15 digits.
                 assert (w**power).sum() == pytest.approx(0, abs=1e-11)
-    assert [len(weights(8, name)) for name in schemes(8)] == [17, 125, 15, 15]
+    assert [len(weights(8, name)) for name in SCHEMES[8]] == [17, 125, 15, 15]
 
 
 def test_pairs_are_the_flows_taken_apart():

@@ -261,7 +261,8 @@ class JointSet(Condition):
         return found
 
     def check_start(self) -> None:
-        """Raise ``ValueError`` if the velocities contradict the joints, or these contradict one another."""
+        """Raise ``ValueError`` if the start contradicts the joints, or these contradict one another."""
+        self.check_configuration()
         motion = self._motion
         slope = self.slope(TestFunction(self.space), TrialFunction(motion.space))
         slope = assemble(slope, mat_type="aij").petscmat

@@ -45,11 +45,7 @@ class Inertia:
 
     def kinetic(self, orientation: Expr, velocity: Expr) -> Expr:
         """½ V·M V with the body velocity V."""
-        if self.separate:
-            spin, linear = halves(velocity, "velocity")
-            return 0.5 * (ufl.dot(spin, self.spin * spin) + self.mass * ufl.dot(linear, linear))
-        body = in_body(orientation, velocity)
-        return 0.5 * ufl.dot(body, self.matrix * body)
+        return 0.5 * self.mass_product(orientation, velocity, velocity)
 
     def work(self, orientation: Expr, velocity: Expr, acceleration: Expr, virtual: Expr) -> Expr:
         """Virtual work of M V̇ - ad*_V(M V)."""
@@ -74,10 +70,6 @@ class Inertia:
             (spin, linear), (rotation, translation) = halves(a, "a"), halves(b, "b")
             return ufl.dot(rotation, self.spin * spin) + self.mass * ufl.dot(linear, translation)
         return ufl.dot(in_body(orientation, b), self.matrix * in_body(orientation, a))
-
-    def weight(self, orientation: Expr, gravity: Expr, virtual: Expr) -> Expr:
-        """Virtual work of the weight in a field of gravity (3, space frame)."""
-        return self.mass_product(orientation, join(ufl.zero(3), gravity), virtual)
 
     def first_moment(self, configuration) -> Expr:
         """Mass per length times the position of the centre of mass, in space."""

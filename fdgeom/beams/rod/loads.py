@@ -282,7 +282,8 @@ class Gravity(BodyLoad):
         self.acceleration = checked_vector("acceleration", acceleration)
 
     def work(self, rod: PartOfRod, g: Pose, v: Expr, t: Expr, virtual: Expr) -> Expr:
-        return rod.inertia.weight(g[1], self._field(rod, t), virtual)
+        fall = join(ufl.zero(3), self._field(rod, t))
+        return rod.inertia.mass_product(g[1], fall, virtual)
 
     def potential(self, rod: PartOfRod, g: Pose, t: Expr) -> Expr:
         return -ufl.dot(self._field(rod, t), rod.inertia.first_moment(g))
@@ -404,8 +405,9 @@ def _mean_change(potential: Callable[[Pose], Expr], step: NodalStep) -> Expr:
         return mean
     slopes = [along(between(c), change) for c in rule.nodes]
     # In the components that the potential depends on alone: others must not be pushed.
+    components = _components(of)
     moved, pushed, reached = (
-        _chosen(join(*y), _components(of)) for y in (change, virtual, step.new)
+        [join(*y)[k] for k in components] for y in (change, virtual, step.new)
     )
     size, place = (sum(d * d for d in y) for y in (moved, reached))
     correction = rule.correction(of(*step.old), of(*step.new), slopes, size, place)
@@ -422,7 +424,3 @@ def _components(function: Callable[[Expr, Expr], Expr]) -> list[int]:
         if not isinstance(expand_derivatives(ufl.diff(value, s)), Zero):
             found.append(k)
     return found
-
-
-def _chosen(vector: Expr, components: list[int]) -> list[Expr]:
-    return [vector[k] for k in components]

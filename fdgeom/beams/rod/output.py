@@ -14,7 +14,7 @@ from fdgeom.beams.rod.variation import body_translation, in_body
 from fdgeom.execution import VectorAssembly
 from fdgeom.forms import shaped_space
 from fdgeom.lie import halves, quaternion
-from fdgeom.operations.dependent import Dependent, MadeOnce, refresh
+from fdgeom.operations.dependent import MadeOnce, assembled, refresh
 from fdgeom.systems.system import Output, System
 
 
@@ -100,7 +100,8 @@ class RodOutput(Output):
         ):
             space = shaped_space(value.ufl_shape, self._system.mesh, "DG", 0)
             # Over the length of the cell: then it is the value there.
-            found[name] = _assembled(Function(space, name=name), rod.cells.values(value))
+            form = rod.cells.values(value)
+            found[name] = assembled(Function(space, name=name), form, VectorAssembly(form).assemble)
         return found
 
     def fields(self):
@@ -119,17 +120,6 @@ class RodOutput(Output):
     def refresh(self) -> None:
         self._system.consistency.prepare()
         refresh(*self._in_cells.values())
-
-
-def _assembled(field: Function, form: Form) -> Function:
-    """A field as a dependent one with the values of an assembled form."""
-    assembly = VectorAssembly(form)
-
-    def make() -> None:
-        field.dat.data_wo[...] = assembly.assemble().dat.data_ro
-
-    Dependent([field], [form], make, private=True)
-    return field
 
 
 def shown(pose, strain: Expr, stress: Expr, momentum: Expr, velocity: Expr) -> dict[str, Expr]:

@@ -97,8 +97,8 @@ class RodMotion(RodSystem, Motion):
     at the nodes, with velocities and virtual displacements (rotation in the body frame, translation
     in the space frame) on R³×SO(3), and increments of the rotation as Cayley vectors.
 
-    For authors: ``check_configuration``, ``forces``, ``group``, ``holds``, ``joints``,
-    ``members``, ``network``, ``reactions_of``, ``rod``, ``shapes``, ``step_forces``.
+    For authors: ``forces``, ``group``, ``holds``, ``joints``, ``members``, ``network``,
+    ``reactions_of``, ``rod``, ``shapes``, ``step_forces``.
     """
 
     # `members` are the beams that it moves, `ends` the held ends of each, `holds` those and other
@@ -240,18 +240,15 @@ class RodMotion(RodSystem, Motion):
 
     def check_start(self) -> None:
         self.consistency.prepare()
-        self._check_finite()
-        self.check_configuration()
         super().check_start()
 
-    def check_configuration(self, *, loosely: bool = False) -> None:
-        """Raise ``ValueError`` for poses that methods cannot move, joints refuse, or a load refuses."""
+    def _check_poses(self, *, loosely: bool = False) -> None:
+        """Raise ``ValueError`` for poses that methods cannot move, or a load refuses."""
         check_poses(self.position, self.orientation, self.rod.cells.in_rods())
         self.turns.check_state()
         for beam in self.members:
             for load in (*beam.loads, *self.common_loads):
                 load.check_start(beam)
-        super().check_configuration(loosely=loosely)
 
     @cached_property
     def turns(self) -> Turns:

@@ -196,8 +196,8 @@ class RigidBodies(Motion):
             form += replace(slope, {symbol: test, **there})
         return form
 
-    def check_configuration(self, *, loosely: bool = False) -> None:
-        """Raise ``ValueError`` for quaternions that are not of length one, and off the constraint."""
+    def _check_poses(self, *, loosely: bool = False) -> None:
+        """Raise ``ValueError`` for quaternions that are not of length one."""
         length = np.sum(self.orientation.dat.data_ro**2, axis=1)
         off = np.abs(length - 1).max(initial=0.0)
         off = max(self.comm.allgather(float(off)))
@@ -206,16 +206,6 @@ class RigidBodies(Motion):
                 f"orientation must hold unit quaternions: |q|² is off by {off:.3g}. Divide by the "
                 "length: orientation.interpolate(fg.lie.quaternion.normalize(orientation))"
             )
-        super().check_configuration(loosely=loosely)
-
-    def check_start(self) -> None:
-        """Raise ``ValueError`` if no step can start from the present state.
-
-        All values must be finite, the quaternions of length one, and a constraint and its rate
-        satisfied, with independent parts.
-        """
-        self.check_configuration()
-        super().check_start()
 
     @not_taped
     def project(self) -> None:

@@ -115,7 +115,7 @@ class SecondOrderSystem(Motion):
     def _positive_mass(self) -> Identity:
         """The identity r·∂r/∂a[r] ≥ 0 for a random r, at the present state if the mass varies."""
         some = random_function(self.space, np.random.default_rng(0))
-        form = simplify(derivative(self._form(some), self.acceleration, some))
+        form = simplify(self.inertia(some, some))
         varies = any(depends_on(form, f) for f in (self.q, self.v, self.acceleration))
 
         def defect(value: float) -> float:
@@ -134,9 +134,6 @@ class SecondOrderSystem(Motion):
         if not self._demands:
             self._demands[_NEGATIVE] = self._positive_mass()
         check_now(self._demands)
-
-    def _form(self, test: Expr) -> Form:
-        return self._residual(self.q, self.v, self.acceleration, self.time, test)
 
     # --- as a motion ---------------------------------------------------------------------------
     def moved(self, increment: Expr, configuration: Sequence[Expr] | None = None) -> tuple:
