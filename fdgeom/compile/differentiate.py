@@ -1,7 +1,7 @@
 """Derivatives of scalar programs, solutions of linear equations in them, and values shared by cells."""
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from fdgeom.compile.program import ScalarProgram
 
@@ -18,8 +18,7 @@ def gradient(program: ScalarProgram, total: int, inputs: Sequence[int]) -> dict[
         for operand, slope in program.partials(node):
             if operand in there:
                 more = program.mul(found[node], slope)
-                known = found.get(operand)
-                found[operand] = more if known is None else program.add(known, more)
+                found[operand] = program.add(found.get(operand, program.zero), more)
     return {x: found.get(x, program.zero) for x in inputs}
 
 
@@ -70,8 +69,7 @@ def _edges(program: ScalarProgram, outputs, inputs):
             if operand in active and slope != program.zero:
                 active.add(node)
                 edges = into.setdefault(node, {})
-                known = edges.get(operand)
-                edges[operand] = slope if known is None else program.add(known, slope)
+                edges[operand] = program.add(edges.get(operand, program.zero), slope)
     for i, node in enumerate(outputs):
         if node in active:
             into["out", i] = {node: program.one}
@@ -105,8 +103,7 @@ def _eliminate(program: ScalarProgram, into, out, vertices: set[int]) -> None:
             slope = edges.pop(v)
             for source, inner in sources.items():
                 more = program.mul(slope, inner)
-                known = edges.get(source)
-                edges[source] = more if known is None else program.add(known, more)
+                edges[source] = program.add(edges.get(source, program.zero), more)
                 out[source][target] = None
             touched.add(target)
         for source in sources:
@@ -147,26 +144,25 @@ def of_one_node(program: ScalarProgram, side: str, nodes: Sequence[int]) -> set[
 
     ``nodes`` are in order, with all that they depend on.
     """
-    found: set[int] = set()
-    plain = _of_constants(program, nodes)
-    for node in nodes:
-        op = program.ops[node]
-        if op[0] == "in":
-            if op[1][0] == "value" and op[1][2] == side:
-                found.add(node)
-        elif node not in plain and all(a in plain or a in found for a in program.operands(node)):
-            found.add(node)
-    return found
+
+    def is_leaf(x: tuple) -> bool:
+        return _is_constant(x) or (x[0] == "value" and x[2] == side)
+
+    return _made_of(program, nodes, is_leaf) - _made_of(program, nodes, _is_constant)
 
 
-def _of_constants(program: ScalarProgram, nodes: Sequence[int]) -> set[int]:
+def _is_constant(x: tuple) -> bool:
+    return x[0] == "constant"
+
+
+def _made_of(
+    program: ScalarProgram, nodes: Sequence[int], is_leaf: Callable[[tuple], bool]
+) -> set[int]:
+    """The nodes that depend on some inputs alone."""
     found: set[int] = set()
     for node in nodes:
         op = program.ops[node]
-        if op[0] == "in":
-            if op[1][0] == "constant":
-                found.add(node)
-        elif all(a in found for a in program.operands(node)):
+        if is_leaf(op[1]) if op[0] == "in" else all(a in found for a in program.operands(node)):
             found.add(node)
     return found
 
@@ -174,7 +170,7 @@ def _of_constants(program: ScalarProgram, nodes: Sequence[int]) -> set[int]:
 def same_everywhere(program: ScalarProgram, outputs: Sequence[int]) -> list[int]:
     """The operations that depend on constants alone and that other operations or the outputs use."""
     needed = program.needed(outputs)
-    plain = _of_constants(program, needed)
+    plain = _made_of(program, needed, _is_constant)
     used = {a for node in needed if node not in plain for a in program.operands(node)}
     used = program.numbers_of(used | set(outputs))
     return [n for n in needed if n in plain & used and program.ops[n][0] not in ("const", "in")]

@@ -28,7 +28,7 @@ from fdgeom.compile.lower import LocalProgram, Lowering, fields_of, name_of, sta
 from fdgeom.compile.map_layout import Nodes
 from fdgeom.compile.terms import Term, degree_of, terms_of, with_integrand
 from fdgeom.errors import CannotCompile
-from fdgeom.forms import is_affine, is_real, simplify, slope_by
+from fdgeom.forms import is_real, simplify, slope_by
 from fdgeom.operations import Assemble, Check, Operation, Solve
 
 # Round-off of the tabulation of functions at nodes.
@@ -73,7 +73,6 @@ class CellProgram:
     source: Part | None
     residual: Kernel
     tangent: Kernel
-    affine: bool
 
     @property
     def size(self) -> int:
@@ -198,7 +197,6 @@ class MapLowering(Lowering):
             source=None if op.source is None else self.layout.parts_of(op.source)[0],
             residual=cell_kernels(residual, "residual_of")[0],
             tangent=matrix_kernel(simplify(derivative(residual, op.unknown)), "tangent_of"),
-            affine=is_affine(residual, op.unknown),
         )  # fmt: skip
         if made.size > _UNKNOWNS:
             raise CannotCompile(f"{name_of(op)} has {made.size} unknowns a cell")
