@@ -9,6 +9,7 @@ from functools import cache
 from types import FrameType
 from typing import Any
 
+import numpy as np
 import petsctools
 from firedrake import DirichletBC, Form, Function, dmhooks
 from firedrake.output import VTKFile
@@ -18,18 +19,28 @@ from petsc4py import PETSc
 from pyadjoint.block_variable import BlockVariable
 from pyadjoint.tape import get_working_tape
 from pyop2 import compilation
-from ufl.classes import ConstantValue, Zero
+from ufl import as_tensor
+from ufl.classes import ConstantValue, Expr, Zero
 
 
 # --- Firedrake --------------------------------------------------------------------------------------
 def given_value(bc: DirichletBC) -> Any:
     """The value of a boundary condition; of an expression the public ``function_arg`` is the interpolant."""
+    given, used = bc._original_arg, bc._function_arg
+    if _has_expression(given) and not isinstance(given, Expr):
+        given = as_tensor(given)
+    if isinstance(used, Zero):  # also after `homogenize`
+        is_zero = isinstance(given, Zero) or (not isinstance(given, Expr) and not np.any(given))
+        return given if is_zero else 0.0
     if hasattr(bc, "_function_arg_update"):
-        return bc._original_arg
-    value = bc._function_arg  # 0 after `homogenize`
-    if isinstance(value, ConstantValue):
-        return 0.0 if isinstance(value, Zero) else float(value)
-    return value
+        return given
+    return float(used) if isinstance(used, ConstantValue) else used
+
+
+def _has_expression(value: Any) -> bool:
+    """Whether a value, or an entry of nested lists, is a UFL expression."""
+    nested = isinstance(value, list | tuple) and any(map(_has_expression, value))
+    return nested or isinstance(value, Expr)
 
 
 def interpolates_into(interpolator, target: Function) -> Callable[[], Any]:

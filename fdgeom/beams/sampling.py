@@ -75,7 +75,7 @@ def mean_at_nodes(name: str, value, mesh, element):
     """
     if not isinstance(value, Expr):
         return value
-    by_cell = AskInside().of(value)
+    by_cell = ConditionsInside().of(value)
     if not _jumps(by_cell):
         return value
     value = by_cell
@@ -115,10 +115,14 @@ def nodal_mean(
 _INSIDE = 1e-6
 
 
-class AskInside(MultiFunction):
-    """Conditions on the place ask a little inside of the cell: at its ends either side may hold."""
+class ConditionsInside(MultiFunction):
+    """Evaluates conditions on the place a little inside of the cell: at its ends either side may hold.
 
-    expr = MultiFunction.reuse_if_untouched
+    Those of equality stay, which hold at single places.
+    """
+
+    expr = eq = ne = MultiFunction.reuse_if_untouched
+    and_condition = or_condition = not_condition = MultiFunction.reuse_if_untouched
 
     def __init__(self) -> None:
         super().__init__()
@@ -136,9 +140,6 @@ class AskInside(MultiFunction):
         return self._middles[x]
 
     def condition(self, o, *operands):
-        # A condition on fields as well may be that of a potential, which its work has to share.
-        if any(f.ufl_element() in H1 for f in extract_coefficients(o) if not is_real(f)):
-            return o
         places = extract_type(o, SpatialCoordinate)
         return replace(o, {x: x + _INSIDE * (self._middle(x) - x) for x in places})
 

@@ -11,6 +11,7 @@ from firedrake import Form, Function, FunctionSpace, TestFunction
 from firedrake.assemble import get_assembler
 from ufl import classes as c
 from ufl.algorithms import extract_coefficients, extract_type
+from ufl.algorithms.apply_integral_scaling import compute_integrand_scaling_factor
 from ufl.algorithms.estimate_degrees import estimate_total_polynomial_degree
 from ufl.checks import is_cellwise_constant
 from ufl.corealg.traversal import unique_pre_traversal
@@ -79,24 +80,28 @@ def whole_integrals(form: Form) -> list[Term]:
 
 
 def _integrals(form: Form) -> list[c.Integral]:
-    """The integrals of a form, with the degree of Firedrake's quadrature where that is not exact."""
+    """The integrals of a form, with Firedrake's quadrature where the integrand is no polynomial."""
     # Firedrake takes one degree for the sum of the integrals over a measure. Polynomials keep their own,
     # which costs fewer points.
     integrals = simplify(form).integrals()
     degrees: dict[tuple, int] = {}
     for i in integrals:
         if _is_estimated(i):
-            degrees[_sum_of(i)] = max(degrees.get(_sum_of(i), 0), degree_of(i))
-    return [
-        i.reconstruct(metadata={**i.metadata(), "quadrature_degree": degrees[_sum_of(i)]})
-        if _is_estimated(i) and not _is_polynomial(i.integrand())
-        else i
-        for i in integrals
-    ]
+            degrees[_sum_key(i)] = max(degrees.get(_sum_key(i), 0), degree_of(i))
+    return [_with_degree(i, degrees.get(_sum_key(i), 0)) for i in integrals]
 
 
-def _sum_of(i: c.Integral) -> tuple:
-    """What integrals have in common that Firedrake adds."""
+def _with_degree(i: c.Integral, degree: int) -> c.Integral:
+    """An integral with a higher degree, if the own one is estimated and not exact."""
+    if not _is_estimated(i) or degree == degree_of(i) or _is_polynomial(i):
+        return i
+    # Firedrake adds the degree of the measure to estimates alone.
+    degree += compute_integrand_scaling_factor(i)[1]
+    return i.reconstruct(metadata={**i.metadata(), "quadrature_degree": degree})
+
+
+def _sum_key(i: c.Integral) -> tuple:
+    """The key of the integrals that Firedrake adds up."""
     return i.ufl_domain(), i.integral_type(), str(i.subdomain_id()), _text(i.metadata())
 
 
@@ -109,13 +114,15 @@ def _is_estimated(integral: c.Integral) -> bool:
     return integral.metadata().get("quadrature_degree", -1) in ("auto", -1, None)
 
 
-def _is_polynomial(integrand: c.Expr) -> bool:
-    """Whether an integrand is a polynomial in each cell, as far as its operators tell."""
-    for e in unique_pre_traversal(integrand):
+def _is_polynomial(integral: c.Integral) -> bool:
+    """Whether an integrand is a polynomial in each cell, judged by its operators."""
+    if not integral.ufl_domain().is_piecewise_linear_simplex_domain():
+        return False
+    for e in unique_pre_traversal(integral.integrand()):
         if isinstance(e, c.Division):
             varies = e.ufl_operands[1:]
         elif isinstance(e, c.Power):
-            varies = e.ufl_operands[:1] if not _is_whole(e.ufl_operands[1]) else ()
+            varies = () if _is_whole(e.ufl_operands[1]) else e.ufl_operands
         else:
             varies = e.ufl_operands if isinstance(e, _NOT_POLYNOMIAL) else ()
         if not all(map(is_cellwise_constant, varies)):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from firedrake import Function
 from ufl.core.expr import Expr
 
+from fdgeom.operations.assemble import Assemble
 from fdgeom.operations.copy import Copy
 from fdgeom.operations.map import Map
 from fdgeom.operations.operation import Operation, each_part, parts
@@ -85,19 +86,29 @@ def check_state(operations: Sequence[Operation], state: Sequence[Function]) -> N
     """Raise ``ValueError`` if a Function that is not of the state is carried to the next step or to users."""
     # Compiled steps store the state alone, and a failed step restores nothing else.
     known = {id(part.dat) for f in state for part in parts(f)}
-    read = {id(part.dat) for op in operations for part in each_part(op.reads)}
-    written_in_step = {id(part.dat) for op in operations for part in each_part(op.writes)}
-    written: set[int] = set()
-    for op in operations:
-        first_guess = {id(part.dat) for part in parts(op.unknown)} if isinstance(op, Solve) else ()
-        for part in each_part(op.reads):
-            dofs = id(part.dat)
-            if dofs in written_in_step and dofs not in {*known, *written, *first_guess}:
+    originals = dict.fromkeys(op.original for op in operations)
+    reads = {op: _needed(op) for op in originals}
+    writes = {op: each_part(op.writes) for op in originals}
+    read = known | {id(part.dat) for found in reads.values() for part in found}
+    written_in_step = {id(part.dat) for found in writes.values() for part in found}
+    written = known
+    for op in originals:
+        for part in reads[op]:
+            if id(part.dat) in written_in_step - written:
                 raise ValueError(_not_of_state(part, "is read before it is written"))
-        for part in each_part(op.writes):
-            written.add(id(part.dat))
-            if isinstance(op, Map) and id(part.dat) not in known | read:
+        for part in writes[op]:
+            if isinstance(op, Map | Assemble) and id(part.dat) not in read:
                 raise ValueError(_not_of_state(part, "is written and not read"))
+        written = written | {id(part.dat) for part in writes[op]}
+
+
+def _needed(op: Operation) -> list[Function]:
+    """The Functions, by parts, that an operation needs: no first guess, and none that it writes in part."""
+    found = each_part(op.reads)
+    if isinstance(op, Solve) or (isinstance(op, Copy) and not op.adds):
+        own = {id(part.dat) for part in each_part(op.writes)}
+        found = [part for part in found if id(part.dat) not in own]
+    return found
 
 
 def _not_of_state(f: Function, what: str) -> str:

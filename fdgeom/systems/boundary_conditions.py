@@ -43,10 +43,10 @@ class GivenValues:
 
 
 def _is_same(value, before) -> bool:
-    if value is before:
-        return True
-    numbers = not isinstance(value, Expr) and not isinstance(before, Expr)
-    return numbers and np.array_equal(value, before)
+    expressions = isinstance(value, Expr), isinstance(before, Expr)
+    if any(expressions):
+        return all(expressions) and (value is before or bool(value == before))
+    return np.array_equal(value, before)
 
 
 def check_effect(name: str, bcs: Sequence[DirichletBC], space) -> None:

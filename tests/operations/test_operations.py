@@ -78,7 +78,7 @@ def test_functions_that_no_step_keeps_are_refused(mistake):
     class Forgetful(fg.Stepper):
         moves = fg.HamiltonianSystem
         order = 1
-        told = False
+        returned = False
 
         def flows(self):
             (q, p), dt = self.system.parts, Constant(0.0)
@@ -88,15 +88,22 @@ def test_functions_that_no_step_keeps_are_refused(mistake):
             return [fg.Flow([drift, fg.Map(values={self.own: q**2})])]
 
         def functions(self):
-            return {"own": self.own} if self.told else {}
+            return {"own": self.own} if self.returned else {}
 
-    space = FunctionSpace(fg.copies(1), "DG", 0)
-    q, p = Function(space).assign(1.0), Function(space)
-    system = fg.HamiltonianSystem(q, p, (p**2 + q**2) * dx)
+    def stepper(**options):
+        space = FunctionSpace(fg.copies(1), "DG", 0)
+        q, p = Function(space).assign(1.0), Function(space).assign(2.0)
+        return Forgetful(fg.HamiltonianSystem(q, p, (p**2 + q**2) * dx), 0.5, **options)
+
     with pytest.raises(ValueError, match=f"flows: 'own' {mistake}.* return it from the functions"):
-        Forgetful(system, 0.1)
-    Forgetful.told = True
-    Forgetful(system, 0.1).advance(2)
+        stepper()
+    Forgetful.returned = True
+    # q = 2, then 3, or 3 - 4/2.
+    own = 9.0 if "not read" in mistake else 1.0
+    for compiled in (True, False):
+        made = stepper(compiled=compiled)
+        made.advance(2)
+        assert made.own.dat.data_ro == pytest.approx([own], rel=1e-15)
 
 
 def test_equal_exact_flows_are_merged():

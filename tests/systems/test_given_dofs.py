@@ -58,6 +58,22 @@ def test_parts_and_components():
     assert np.abs(fluxes[bcs[1].nodes]).max() < 1e-12
 
 
+def test_a_list_of_expressions():
+    """It moves with the time, as the vector of them does."""
+    mesh = UnitIntervalMesh(4)
+    space = VectorFunctionSpace(mesh, "CG", 1, dim=2)
+    q, v = Function(space), Function(space)
+    system = fg.SecondOrderSystem(
+        lambda q, v, a, t, w: (inner(a, w) + inner(q.dx(0), w.dx(0))) * dx, q, v,
+        bcs=lambda t: DirichletBC(space, [0, t**2], 1),
+    )  # fmt: skip
+    stepper = fg.GeneralizedAlpha(system, 0.5)
+    stepper.advance(2)
+    (node,) = space.boundary_nodes(1)
+    assert q.dat.data_ro[node] == pytest.approx([0, 1.0], abs=1e-12)
+    assert v.dat.data_ro[node] == pytest.approx([0, 2.0], abs=1e-12)
+
+
 @pytest.mark.parametrize("replace", [lambda bc: bc.set_value(0.5), lambda bc: bc.homogenize()])
 @pytest.mark.parametrize("given", [lambda space: 0.1, lambda space: Function(space).assign(0.1)])
 def test_a_value_that_is_replaced(given, replace):

@@ -15,7 +15,7 @@ from ufl.corealg.traversal import unique_pre_traversal
 
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.variation import Pose, displaced, rate
-from fdgeom.beams.sampling import AskInside
+from fdgeom.beams.sampling import ConditionsInside
 from fdgeom.clock import Time
 from fdgeom.lie import halves, join, quaternion
 from fdgeom.mean_slope import mean_slope_of
@@ -191,7 +191,8 @@ class Load(BodyLoad):
         Force and moment at a point, or per length (at rest) along the rod. An expression may
         contain the mesh coordinate and Constants that change; a callable takes the time ``t``, the
         arc length ``s``, or both, ``s, t`` (a single argument must have one of these names), and
-        returns a UFL vector.
+        returns a UFL vector. Where a condition on the arc length jumps at a node, each side of the
+        node has its own value; for a force at a node give ``at``.
     at : str or float, optional
         "left" or "right" for an end, a number for the node at that arc length; all along the rod by
         default.
@@ -343,7 +344,9 @@ class AppliedLoad:
     mask: Expr | float = 1.0
     #: A density in terms of the rod's mesh, from one in terms of the beam's own.
     translate: Callable[[Expr], Expr] | None = None
-    _ask_inside: AskInside = field(default_factory=AskInside, init=False)
+    _inside: ConditionsInside = field(
+        default_factory=ConditionsInside, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         self.load.check(self.part)
@@ -354,8 +357,10 @@ class AppliedLoad:
         if found is None:
             return None
         found = found if self.translate is None else self.translate(found)
-        # A load up to a node acts on that node in the cell before it alone.
-        return self.mask * self._ask_inside.of(ufl.as_ufl(found))
+        if getattr(self.load, "at", None) is None:
+            # At a node where a load ends, only the cell inside of the load counts.
+            found = self._inside.of(ufl.as_ufl(found))
+        return self.mask * found
 
 
 def along_all(at: str | float | None) -> Expr:

@@ -65,6 +65,10 @@ class NonholonomicSystem(LagrangianMechanics):
         """The same as :meth:`velocity_defect`, since the configuration has no constraint."""
         return self.velocity_defect()
 
+    def velocity_defect(self) -> float:
+        """Largest |A(q) q̇|, averaged with each test function of the multiplier's space."""
+        return super().velocity_defect()
+
     @not_taped
     def project(self) -> None:
         """Change the velocity by a reaction, ∂L/∂q̇(v) = ∂L/∂q̇(v⁰) + A(q)ᵀμ, so that A(q) q̇ = 0.

@@ -138,8 +138,8 @@ class Motion(System):
     Notes
     -----
     For authors: ``accelerated``, ``algorithmic``, ``balance``, ``bracket``,
-    ``check_configuration``, ``configuration``, ``displace``, ``displacements``, ``group``, ``held``,
-    ``inertia``, ``moved``, ``names``, ``rate``, ``space``, ``traits``.
+    ``check_configuration``, ``check_poses``, ``configuration``, ``displace``, ``displacements``,
+    ``group``, ``held``, ``inertia``, ``moved``, ``names``, ``rate``, ``space``, ``traits``.
     """
 
     #: The Lie group of the configuration; without one a subclass defines :meth:`moved`.
@@ -241,16 +241,16 @@ class Motion(System):
         """Raise ``ValueError`` if methods cannot move the present configuration; ``loosely``: if it is
         farther off than steps leave.
         """
-        self._check_poses(loosely=loosely)
+        self.check_poses(loosely=loosely)
         if self.constraint is not None:
             self.constraint.check_configuration(loosely=loosely)
 
-    def _check_poses(self, *, loosely: bool = False) -> None:
+    def check_poses(self, *, loosely: bool = False) -> None:
         """Raise ``ValueError`` as :meth:`check_configuration`, without the constraint."""
 
     def check_start(self) -> None:
         self._check_finite()
-        self._check_poses()
+        self.check_poses()
         if self.held is not None:
             self.held.check_start()
         if self.constraint is not None:

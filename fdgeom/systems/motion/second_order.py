@@ -115,7 +115,7 @@ class SecondOrderSystem(Motion):
     def _positive_mass(self) -> Identity:
         """The identity r·∂r/∂a[r] ≥ 0 for a random r, at the present state if the mass varies."""
         some = random_function(self.space, np.random.default_rng(0))
-        form = simplify(self.inertia(some, some))
+        form = self.inertia(some, some)
         varies = any(depends_on(form, f) for f in (self.q, self.v, self.acceleration))
 
         def defect(value: float) -> float:
