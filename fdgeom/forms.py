@@ -263,6 +263,11 @@ class EachCase(MultiFunction):
         super().__init__()
         self._proportions: dict[Expr, float] = {}
 
+    @property
+    def found(self) -> bool:
+        """Whether there was a conditional."""
+        return bool(self._proportions)
+
     def _share(self, case: Expr) -> float:
         # Of no pattern, and the same in every run: the compiled forms are kept by their text.
         return self._proportions.setdefault(case, (0.37 + 0.61803399 * len(self._proportions)) % 1)

@@ -49,13 +49,15 @@ class Identity:
         self._forms, self._state = forms, [(f, _symbol(f)) for f in state if f in read]
         self._others = [(f, _symbol(f)) for f in others]
         self._watched: Sources | None = None
-        # A mixture of cases would refuse what is equal only because conditions exclude one another, and
-        # is not defined where two sides never are at once.
+        # Where conditions occur, it has to hold for a mixture of their cases and with the conditions in
+        # place. The mixture may be defined nowhere, since two sides never are at once.
+        defects = []
         for self._cases in (EachCase(), None) if values == "all" else (None,):
             self._equation = equation(self._put)
-            self.defect = self._largest(noise=0.0 if values == "present" else 0.1)
-            if not np.isnan(self.defect):
+            defects.append(self._largest(noise=0.0 if values == "present" else 0.1))
+            if self._cases is not None and not self._cases.found:
                 break
+        self.defect = max((d for d in defects if not np.isnan(d)), default=np.nan)
         if others and (values == "present" or (values == "either" and not self.holds)):
             self._watched = Sources(*others)
             self._ask()

@@ -175,6 +175,13 @@ class BeamConsistency(Consistency):
             found.append(self.momentum_of_velocity if velocity else self.velocity_of_momentum)
         return [*found, self._reconstruction] if strain and not pose else found
 
+    def follow_strain(self, rod: Rod, *, alone: bool) -> None:
+        """Move the configuration to a strain that was set by hand, for statics."""
+        strain, _, pose, _ = self._set()
+        if strain and not pose:
+            self.perform(self.for_configuration(rod, alone=alone))
+            self.noted.take()
+
     def of_configuration(self, rod: Rod) -> list[Operation]:
         """The operations that set strain and momentum to those of the configuration and the velocity."""
         # So the beam's own energies and momenta are those of the motion, in the rod's measure.

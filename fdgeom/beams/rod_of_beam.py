@@ -17,12 +17,12 @@ from fdgeom.beams.held_nodes import held_ends
 from fdgeom.beams.network.joints import Place
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
-from fdgeom.beams.rod.loads import AppliedLoad, PartOfRod, along_all
+from fdgeom.beams.rod.loads import AppliedLoad, PartOfRod, along_all, symbols
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.rod_motion import RodConsistency, RodModel, RodMotion
 from fdgeom.beams.rod.strains import STRAINS
 from fdgeom.beams.rod.variation import body_translation, check_poses, in_body
-from fdgeom.forms import copy_into
+from fdgeom.forms import check_arguments, copy_into
 from fdgeom.lie import se3
 from fdgeom.line import Numbering, end_node
 from fdgeom.messages import format_value
@@ -43,6 +43,11 @@ def rod_of(beam: BeamFields, measure: str | None = None) -> Rod:
     inertia = Inertia(matrix, separate=separate)
     arc = ufl.SpatialCoordinate(beam.mesh)[0]
     part = PartOfRod(placed(cells, partial(_nodes, beam)), arc, inertia, radius_of(beam.section))
+    loads = [AppliedLoad(load, part) for load in beam.loads]
+    g, v, t, virtual, _ = symbols()
+    for load in loads:
+        work = load.density("work", g, v, t, virtual)
+        check_arguments(f"loads: {load.load!r}", work, *beam.functions().values(), beam.state)
     return Rod(
         cells,
         stiffness=beam.stiffness,
@@ -52,7 +57,7 @@ def rod_of(beam: BeamFields, measure: str | None = None) -> Rod:
         strain=measure,
         reference=shape_in_measure(beam, measure) if beam.shaped else beam.reference_strain,
         viscosity=beam.viscosity,
-        loads=[AppliedLoad(load, part) for load in beam.loads],
+        loads=loads,
         part=part,
         time=beam.time,
     )
@@ -112,6 +117,8 @@ class BeamMotionConsistency(RodConsistency):
     """Keeps the velocity of a motion, whose translation is in the space frame, consistent with that
     of its beam, in the body frame, and updates the beam's strain and momentum.
     """
+
+    is_alone = True
 
     def __init__(self, motion: "BeamMotion") -> None:
         super().__init__(motion)

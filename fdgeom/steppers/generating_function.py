@@ -1,10 +1,16 @@
 """The generating-function method of order four: the midpoint rule with a corrected energy."""
 
+from collections.abc import Sequence
+
+import numpy as np
 import ufl
 from firedrake import Constant
 from ufl.algorithms import expand_derivatives, replace
 from ufl.core.expr import Expr
 
+from fdgeom.execution import FunctionalAssembly
+from fdgeom.identities import Identity
+from fdgeom.operations import Interpolation
 from fdgeom.steppers.stages import StagesStepper, stages
 from fdgeom.systems.poisson.hamiltonian import HamiltonianSystem
 
@@ -52,11 +58,11 @@ class GeneratingFunction4(StagesStepper):
     def flows(self):
         system = self.system
         gradient = system.gradient(system.parts)
-        if gradient is None:
+        if gradient is None or not _is_in_space(system, gradient).holds:
             raise ValueError(
                 "system: GeneratingFunction4 needs an energy whose derivatives δh/δq and δh/δp are "
-                "pointwise (no derivatives in space, quadrature at the nodes); use "
-                "Composition(ImplicitMidpoint, order=4) or GaussLegendre(2) instead"
+                "pointwise and in the space of q and p (no derivatives in space, quadrature at the "
+                "nodes); use Composition(ImplicitMidpoint, order=4) or GaussLegendre(2) instead"
             )
         unknown, dt = stages(system, 1), Constant(0.0, name="dt")
         (change,), (middle,), (w,) = unknown.changes, unknown.states, unknown.tests
@@ -71,6 +77,28 @@ class GeneratingFunction4(StagesStepper):
             for old, half in zip(system.parts, unknown.nodal_changes[0], strict=True)
         ]
         return [self._solve(unknown, dt, residual, new)]
+
+
+def _is_in_space(system: HamiltonianSystem, gradient: Sequence[Expr]) -> Identity:
+    """Whether δh/δq and δh/δp are equal to their interpolants, in the pairing."""
+
+    # The correction reads δh/δz at points, the midpoint rule its projection to the space.
+    def equation(put):
+        given = [put(slope) for slope in gradient]
+        nodal = [
+            Interpolation(g, z.function_space()) for g, z in zip(given, system.parts, strict=True)
+        ]
+        rest = tuple(g - n.values for g, n in zip(given, nodal, strict=True))
+        gap, size = (FunctionalAssembly(system.pairing(v, v)) for v in (rest, tuple(given)))
+
+        def defect() -> float:
+            for interpolation in nodal:
+                interpolation.apply()
+            return float(np.sqrt(gap.assemble() / max(size.assemble(), np.finfo(float).tiny)))
+
+        return defect
+
+    return Identity(system.parts, (system.energy_form(),), equation, values="all")
 
 
 def correction(system: HamiltonianSystem, h_q: Expr, h_p: Expr) -> tuple[Expr, Expr]:

@@ -19,7 +19,7 @@ from ufl.classes import (
 )
 from ufl.corealg.traversal import unique_pre_traversal
 
-from fdgeom.forms import flatten, polynomial_degree, simplify, summands, unflatten
+from fdgeom.forms import flatten, has_kink, polynomial_degree, simplify, summands, unflatten
 from fdgeom.mean_slope import MeanSlope
 from fdgeom.systems.poisson.poisson import PoissonSystem
 
@@ -76,8 +76,9 @@ class _Term:
         self._system, self._integral, self._integrand = system, integral, integrand
         piece = Form([integral.reconstruct(integrand=integrand)])
         slopes = simplify(derivative(piece, system.state, system.test)).integrals()
-        #: de(z)[w], or nothing where e does not depend on the state after all.
-        self.slope = slopes[0].integrand() if slopes else None
+        #: de(z)[w], or nothing where e does not depend on the state after all; a jump has the slope 0.
+        jumps = has_kink(integrand, system.state)
+        self.slope = slopes[0].integrand() if slopes else ufl.as_ufl(0.0) if jumps else None
         degree = polynomial_degree(piece, system.state)
         self._rule = MeanSlope(degree, points)
         #: Whether the Gauss rule integrates the slope exactly.

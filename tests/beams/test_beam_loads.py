@@ -305,3 +305,12 @@ def test_a_load_that_moves_over_nodes():
     # Newton's tolerance; a node at either end would count wholly or not at all, for 0.02.
     found = fg.Momentum()(stepper.system)["linear_momentum"][1]
     assert found == pytest.approx(0.5 * steps * dt, abs=1e-9)
+
+
+def test_a_load_that_reads_the_beam_itself_is_refused():
+    """Its tangent would be missing, and its value that of the last step."""
+    made = []
+    load = fg.Load(force=lambda t: as_vector([0, 0, -20 * made[0].position[2]]))
+    made.append(fg.Beam(IntervalMesh(2, 1.0), ROUND, loads=load))
+    with pytest.raises(ValueError, match="it reads 'position' itself from outside"):
+        fg.GeneralizedAlpha(made[0], 0.01)

@@ -356,3 +356,16 @@ def test_what_is_no_equilibrium_is_refused_in_any_unit(unit):
     )
     with pytest.raises(ValueError, match="unbalanced by 1, forces up to"):
         fg.VibrationModes(beam, 4)
+
+
+def test_a_strain_that_was_set_by_hand():
+    """A string: f = √(EA ε/ρA)/2 for a thin wire that is stretched by ε between its ends."""
+    wire = fg.Section.circle(1e-3, density=7850, youngs_modulus=2.1e11, poisson_ratio=0.3)
+    beam = fg.Beam(IntervalMesh(40, 1.0), wire, left="clamped", right="clamped")
+    beam.strain.interpolate(as_vector([0, 0, 0, 1e-3, 0, 0]))
+    found = fg.VibrationModes(beam, 1).frequencies[0]
+    string = 0.5 * np.sqrt(2.1e11 * 1e-3 / 7850)
+    # Stiff strings, Morse, Vibration and Sound: 1 + 2 e + (4 + π²/2) e² with e = √(EI/T)/L, r²/4 = I/A.
+    e = np.sqrt(1e-6 / 4 / 1e-3)
+    # The grid adds less than 0.1 %.
+    assert found == pytest.approx(string * (1 + 2 * e + (4 + np.pi**2 / 2) * e**2), rel=2e-3)

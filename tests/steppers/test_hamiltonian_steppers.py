@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from firedrake import Function, FunctionSpace, dx
+from firedrake import Function, FunctionSpace, SpatialCoordinate, dx
 from firedrake.assemble import get_assembler
 from verification import small_systems
 from verification.beams import SOFT, uneven_mesh
@@ -243,6 +243,14 @@ def test_field_with_the_gradient_as_an_unknown(cls):
         assert a == pytest.approx(b, abs=1e-12)
 
 
+def varying():
+    """Its δh/δq varies in the cell, and the space has a value for each cell."""
+    mesh = fg.copies(1)
+    q, p = (Function(FunctionSpace(mesh, "DG", 0)) for _ in range(2))
+    (x,) = SpatialCoordinate(mesh)
+    return fg.HamiltonianSystem(q.assign(1.0), p, (p**2 / 2 + (1 + x) * q**2 / 2) * dx)
+
+
 # --- refusals -------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("make", "error", "message"),
@@ -254,6 +262,7 @@ def test_field_with_the_gradient_as_an_unknown(cls):
         (lambda: E(small_systems.rigid_body()[0], 0.1), TypeError, "system: SymplecticEuler need"),
         (lambda: G(small_systems.pendulum(), 0.1), TypeError, "system: GeneratingFunction4 needs"),
         (lambda: G(ring_wave(), 0.1), ValueError, "system: GeneratingFunction4 needs an energy w"),
+        (lambda: G(varying(), 0.1), ValueError, "system: GeneratingFunction4 needs an energy who"),
         (lambda: R(None, 0.1), TypeError, "system: RungeKutta4 needs a PoissonSystem"),
         (lambda: R(beam(), 0.1), ValueError, "system: RungeKutta4 moves the state alone"),
         (lambda: fg.GaussLegendre(2)(beam(), 0.1), ValueError, "system: GaussLegendre2 moves the"),

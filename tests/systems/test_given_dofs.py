@@ -10,8 +10,10 @@ from firedrake import (
     UnitSquareMesh,
     VectorFunctionSpace,
     as_vector,
+    conditional,
     dx,
     inner,
+    lt,
 )
 
 import fdgeom as fg
@@ -56,6 +58,23 @@ def test_parts_and_components():
     assert np.abs(vectors[bcs[0].nodes, 1]).max() < 1e-12
     assert np.abs(vectors[:, 0]).min() > 0.5
     assert np.abs(fluxes[bcs[1].nodes]).max() < 1e-12
+
+
+@pytest.mark.parametrize("method", [fg.HermiteSimpson, fg.GeneralizedAlpha])
+def test_a_value_that_jumps_in_time(method):
+    """From 0 to 0.1 at t = 0.05, though its rate is zero wherever there is one."""
+    space = FunctionSpace(UnitIntervalMesh(4), "CG", 1)
+    q, v = Function(space), Function(space)
+    system = fg.SecondOrderSystem(
+        lambda q, v, a, t, w: (a * w + q.dx(0) * w.dx(0)) * dx, q, v,
+        bcs=lambda t: DirichletBC(space, conditional(lt(t, 0.05), 0.0, 0.1), 1),
+    )  # fmt: skip
+    stepper = method(system, 0.01)
+    (node,) = space.boundary_nodes(1)
+    for steps, expected in ((4, 0.0), (4, 0.1)):
+        stepper.advance(steps)
+        assert q.dat.data_ro[node] == expected
+        assert v.dat.data_ro[node] == 0.0
 
 
 def test_a_list_of_expressions():

@@ -20,7 +20,15 @@ from petsc4py import PETSc
 from ufl.algorithms import expand_derivatives, replace
 from ufl.classes import Expr, Form
 
-from fdgeom.beams.network.joints import Joint, Revolute, Side, Spherical, triad
+from fdgeom.beams.network.joints import (
+    Joint,
+    Prismatic,
+    Revolute,
+    Rigid,
+    Side,
+    Spherical,
+    triad,
+)
 from fdgeom.beams.network.network import Network
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.variation import Pose, displaced, rate
@@ -31,6 +39,8 @@ from fdgeom.systems.constrained.constraint import LOOSE, deficiency
 from fdgeom.systems.motion.condition import Condition
 from fdgeom.systems.motion.motion import Motion
 
+#: Joints whose conditions are the same for their places in the other order.
+_SYMMETRIC = (Spherical, Revolute, Prismatic, Rigid)
 # Of the size of the beams and their velocities: what a start may miss the conditions by.
 _CONSISTENT = 1e-9
 
@@ -70,6 +80,7 @@ class JointSet(Condition):
         ]
         self._any = self.field(np.ones(len(joints)), "joints")
         self.owner = self.field(np.array(owners != self.swapped, dtype=float), "owner")
+        self._is_swapped = self.field(self.swapped.astype(float), "swapped")
         self._first, self._second = self._triads(rotations)
         self.rotations, self.idle = rotations, self._idle(owners)
         self._set_springs()
@@ -83,7 +94,8 @@ class JointSet(Condition):
             for name in ("stiffness", "damping", "rest")
         )
         # A shift is seen from the first side, an angle about its axis: both change sign.
-        rest = np.where(self.swapped, -1.0, 1.0) * rest
+        own = np.array([type(joint) in _SYMMETRIC for joint in joints])
+        rest = np.where(self.swapped & own, -1.0, 1.0) * rest
         self._stiffness, self._damping, self._rest = (
             self.field(values, "spring") for values in (stiffness, damping, rest)
         )
@@ -125,20 +137,27 @@ class JointSet(Condition):
         first, second = self._cells.ends(multiplier)
         return first + self.owner * (second - first)
 
-    def sides(self, a: Side, b: Side) -> tuple[Side, Side]:
-        """Positions and triads of the joint at the two sides, instead of the sections' rotations."""
-        if self._first is None:
+    def sides(self, kind: type[Joint], a: Side, b: Side) -> tuple[Side, Side]:
+        """Positions and triads of the joint at its two places, from those of the ends of its cell."""
+        if self._first is not None:
+            a = a[0], ufl.dot(a[1], self._first)
+            b = b[0], ufl.dot(b[1], self._second)
+        if kind in _SYMMETRIC or not self.swapped.any():
             return a, b
-        return (a[0], ufl.dot(a[1], self._first)), (b[0], ufl.dot(b[1], self._second))
+        s = self._is_swapped
+        first, second = (
+            tuple(x + s * (y - x) for x, y in zip(one, other, strict=True))
+            for one, other in ((a, b), (b, a))
+        )
+        return first, second
 
     def constraints(self, a: Side, b: Side) -> Expr:
         """The conditions (m) of (position, rotation matrix) at the two ends, polynomials of at most
         second degree; zero in unused components.
         """
         total = [ufl.as_ufl(0.0)] * self.size
-        a, b = self.sides(a, b)
         for kind, mask in self.kinds:
-            for k, value in enumerate(kind.constraints(a, b)):
+            for k, value in enumerate(kind.constraints(*self.sides(kind, a, b))):
                 total[k] += mask * value if len(self.kinds) > 1 else value
         return ufl.as_vector(total)
 
@@ -211,10 +230,10 @@ class JointSet(Condition):
         return self.sum(work + self._damping * self._over("damping", product))
 
     def _energy(self, a: Side, b: Side) -> Expr:
-        a, b = self.sides(a, b)
-        return self._over(
-            "stiffness", lambda kind: kind.potential(a, b, self._stiffness, self._rest)
-        )
+        def energy(kind: type[Joint]) -> Expr:
+            return kind.potential(*self.sides(kind, a, b), self._stiffness, self._rest)
+
+        return self._over("stiffness", energy)
 
     def _over(self, name: str, term: Callable[[type[Joint]], Expr]) -> Expr:
         """The sum of a term over the kinds of joints with a spring ("stiffness") or damper."""
@@ -229,7 +248,9 @@ class JointSet(Condition):
         without a coordinate of its own, the relative angular velocity in space.
         """
         if not issubclass(kind, Spherical) or kind.coordinate is not Joint.coordinate:
-            return rate(lambda s: kind.coordinate(*self.sides(*self.ends(displaced(g, s * v)))))
+            return rate(
+                lambda s: kind.coordinate(*self.sides(kind, *self.ends(displaced(g, s * v))))
+            )
         (_, p), (_, q) = self.ends(g)
         first, second = (halves(part, "v")[0] for part in self._cells.ends(v))
         return ufl.dot(q, second) - ufl.dot(p, first)

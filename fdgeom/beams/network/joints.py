@@ -143,9 +143,7 @@ class Joint(OffTape, Fixed, ABC):
     def constraints(a: Side, b: Side) -> list[Expr]:
         """The conditions: ``size`` expressions of the positions and triads of the two sides.
 
-        They vanish in the joint. The sides come in the order of the nodes' numbers (the ground
-        last), which need not be that of the places: conditions should be symmetric in the two
-        sides.
+        They vanish in the joint. The sides are those of the places, in their order.
         """
 
     @staticmethod

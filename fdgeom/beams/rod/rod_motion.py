@@ -33,6 +33,8 @@ FIELDS = ("position", "orientation", "velocity")
 class RodConsistency(Consistency):
     """Keeps the fields of rods in configuration form consistent with those of their beams."""
 
+    #: Whether it is of one beam, whose strain determines its shape.
+    is_alone = False
     #: The operations of :meth:`read_poses` and :meth:`write_poses`.
     pose_copies: tuple[Sequence[Operation], Sequence[Operation]] = (), ()
 
@@ -52,6 +54,9 @@ class RodConsistency(Consistency):
     def read_poses(self) -> None:
         """Copy the configuration from the beams, if the motion has Functions of its own."""
         super().synchronise()  # which checks data
+        for beam in self._beams:
+            rod = self._motion.rod if self.is_alone else beam.rod
+            beam.consistency.follow_strain(rod, alone=self.is_alone)
         self.perform(self.pose_copies[0])
 
     def write_poses(self) -> None:

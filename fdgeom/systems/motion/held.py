@@ -7,6 +7,7 @@ import ufl
 from firedrake import DirichletBC, Function
 from ufl.algorithms import expand_derivatives
 from ufl.classes import Expr, Zero
+from ufl.corealg.traversal import unique_pre_traversal
 
 from fdgeom.compat import given_value
 from fdgeom.data import fields
@@ -86,7 +87,10 @@ class GivenMotion(Held):
         values = [given_value(bc) for bc in bcs]
         rates = [_rate(value, symbol) for value in values]
         second = [_rate(rate, symbol) for rate in rates]
-        self.varies = any(rate is not None for rate in rates)
+        # Also where the rates vanish, as of a value that jumps.
+        self.varies = any(
+            e is symbol for g in values if isinstance(g, Expr) for e in unique_pre_traversal(g)
+        )
         self._groups = []
         for target, found in ((self.q, values), (self.v, rates), (self.a, second)):
             group = [_Value(bc, 0 if g is None else g) for bc, g in zip(bcs, found, strict=True)]

@@ -15,6 +15,7 @@ from fdgeom.forms import (
     checked_form,
     copy_into,
     depends_on,
+    has_kink,
     is_affine,
     simplify,
     substitute,
@@ -222,7 +223,9 @@ def _check_conditions(function: Function, bcs) -> tuple[DirichletBC, ...]:
 
 
 def _jointly_affine(constraint: Form, state: Function, functions: Sequence[Function]) -> bool:
-    """Whether F has no products of state and ψ, nor of either with itself."""
+    """Whether F has no products of state and ψ, nor of either with itself, and no kink."""
+    if any(has_kink(i.integrand(), state, *functions) for i in simplify(constraint).integrals()):
+        return False
     for symbol in (state, *functions):
         slope = simplify(derivative(constraint, symbol, Function(symbol.function_space())))
         if any(depends_on(slope, other) for other in (state, *functions)):

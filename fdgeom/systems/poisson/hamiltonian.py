@@ -3,9 +3,10 @@
 from functools import cached_property
 
 from firedrake import Function, derivative, dx, inner, split
+from ufl.algorithms import extract_coefficients
 from ufl.classes import Form, Measure
 
-from fdgeom.forms import is_zero, parts_of, simplify, sorted_by
+from fdgeom.forms import has_kink, is_zero, parts_of, simplify, sorted_by, summands
 from fdgeom.systems.poisson.poisson import PoissonSystem
 from fdgeom.systems.poisson.stage import Substeps
 from fdgeom.systems.system import named_energies
@@ -94,6 +95,11 @@ class HamiltonianSystem(PoissonSystem):
     @cached_property
     def is_separable(self) -> bool:
         """Whether h(q, p) = T(p) + V(q): δ²h/δqδp of the form vanishes term by term."""
+        for integral in self.energy_form().integrals():
+            for term in summands(integral.integrand()):
+                read = extract_coefficients(term)
+                if self.q in read and self.p in read and has_kink(term, self.q, self.p):
+                    return False
         one, other = Function(self.q.function_space()), Function(self.q.function_space())
         slope = derivative(self.energy_form(), self.q, one)
         return is_zero(simplify(derivative(slope, self.p, other)))
