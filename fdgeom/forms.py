@@ -245,12 +245,13 @@ def is_affine(residual: Form, unknown: Function) -> bool:
     if not is_zero(jacobian) and depends_on(jacobian, unknown):
         return False
     # A force of dry friction, say, has the slope zero.
-    return not any(has_kink(i.integrand(), unknown) for i in simplify(residual).integrals())
+    return not has_kink(simplify(residual), unknown)
 
 
-def has_kink(expression: Expr, *state: Expr) -> bool:
-    """Whether an expression has a conditional or a sign of the state, unseen by derivatives."""
-    asking = (e for e in unique_pre_traversal(expression) if isinstance(e, _KINKS))
+def has_kink(thing: Form | Expr, *state: Expr) -> bool:
+    """Whether a form or expression has a conditional or a sign of the state, unseen by derivatives."""
+    whole = [i.integrand() for i in thing.integrals()] if isinstance(thing, Form) else [thing]
+    asking = (e for part in whole for e in unique_pre_traversal(part) if isinstance(e, _KINKS))
     return any(part in state for e in asking for part in unique_pre_traversal(e))
 
 
@@ -291,7 +292,7 @@ class EachCase(MultiFunction):
 def polynomial_degree(functional: Form, *state: Function, highest: int = 8) -> int | None:
     """Degree as a polynomial in ``state``; None above ``highest``, or if it is none or has a kink."""
     form = simplify(functional)
-    if any(has_kink(i.integrand(), *state) for i in form.integrals()):
+    if has_kink(form, *state):
         return None
     directions = [(f, Function(f.function_space())) for f in state]
     for degree in range(highest + 1):

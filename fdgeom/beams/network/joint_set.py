@@ -80,7 +80,6 @@ class JointSet(Condition):
         ]
         self._any = self.field(np.ones(len(joints)), "joints")
         self.owner = self.field(np.array(owners != self.swapped, dtype=float), "owner")
-        self._is_swapped = self.field(self.swapped.astype(float), "swapped")
         self._first, self._second = self._triads(rotations)
         self.rotations, self.idle = rotations, self._idle(owners)
         self._set_springs()
@@ -144,12 +143,12 @@ class JointSet(Condition):
             b = b[0], ufl.dot(b[1], self._second)
         if kind in _SYMMETRIC or not self.swapped.any():
             return a, b
-        s = self._is_swapped
-        first, second = (
-            tuple(x + s * (y - x) for x, y in zip(one, other, strict=True))
-            for one, other in ((a, b), (b, a))
-        )
-        return first, second
+        s, pairs = self._is_swapped, list(zip(a, b, strict=True))
+        return tuple(x + s * (y - x) for x, y in pairs), tuple(y + s * (x - y) for x, y in pairs)
+
+    @cached_property
+    def _is_swapped(self) -> Function:
+        return self.field(self.swapped.astype(float), "swapped")
 
     def constraints(self, a: Side, b: Side) -> Expr:
         """The conditions (m) of (position, rotation matrix) at the two ends, polynomials of at most

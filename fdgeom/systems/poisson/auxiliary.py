@@ -224,7 +224,7 @@ def _check_conditions(function: Function, bcs) -> tuple[DirichletBC, ...]:
 
 def _jointly_affine(constraint: Form, state: Function, functions: Sequence[Function]) -> bool:
     """Whether F has no products of state and ψ, nor of either with itself, and no kink."""
-    if any(has_kink(i.integrand(), state, *functions) for i in simplify(constraint).integrals()):
+    if has_kink(simplify(constraint), state, *functions):
         return False
     for symbol in (state, *functions):
         slope = simplify(derivative(constraint, symbol, Function(symbol.function_space())))
