@@ -132,11 +132,12 @@ class Snapshot:
         for field in self._ghosted:
             field.update_ghosts()
 
-    def take(self) -> None:
-        """Save the present values."""
+    def take(self, of=None) -> None:
+        """Save the present values; with ``of``, only those of the keys in ``of``."""
         self.update_ghosts()
-        for copy, array in self.pairs:
-            copy[...] = array
+        for name, (copy, array) in zip(self._keys, self.pairs, strict=True):
+            if of is None or name in of:
+                copy[...] = array
 
     def forget(self) -> None:
         """Save values that no function has, so that all count as changed."""

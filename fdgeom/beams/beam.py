@@ -250,7 +250,11 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         self._change("Beam.reconstruct()", self.consistency.from_pose(position, orientation))
 
     def project(self) -> None:
-        """Fill strain and momentum from configuration and velocity: undo :meth:`reconstruct`."""
+        """Fill strain and momentum from configuration and velocity: undo :meth:`reconstruct`.
+
+        Not needed after steps in configuration form or statics, which set the strain in their own
+        strain measure; this one is that of :meth:`reconstruct`.
+        """
         self._change("Beam.project()", self.consistency.projected())
 
     def _change(self, name: str, operations: Sequence[Operation]) -> None:
@@ -346,9 +350,8 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         Returns
         -------
         (6,) or (n, 6) ndarray
-            In the body frame, on every rank, from :attr:`strain` (after `StaticEquilibrium` use its
-            ``stress_at``, or call ``project()`` first). Polynomials through the nearest Gauss
-            points, of order degree + 1 except near point loads.
+            In the body frame, on every rank, from :attr:`strain`. Polynomials through the nearest
+            Gauss points, of order degree + 1 except near point loads.
         """
         return self._resultants.at(s)
 

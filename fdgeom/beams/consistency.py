@@ -175,20 +175,33 @@ class BeamConsistency(Consistency):
             found.append(self.momentum_of_velocity if velocity else self.velocity_of_momentum)
         return [*found, self._reconstruction] if strain and not pose else found
 
+    @property
+    def strain_was_set(self) -> bool:
+        """Whether the strain was set by hand, and the configuration was not."""
+        strain, _, pose, _ = self._set()
+        return strain and not pose
+
     def follow_strain(self, rod: Rod, *, alone: bool) -> None:
         """Move the configuration to a strain that was set by hand, for statics."""
-        strain, _, pose, _ = self._set()
-        if strain and not pose:
+        if self.strain_was_set:
             self.perform(self.for_configuration(rod, alone=alone))
             self.noted.take()
 
     def of_configuration(self, rod: Rod) -> list[Operation]:
         """The operations that set strain and momentum to those of the configuration and the velocity."""
         # So the beam's own energies and momenta are those of the motion, in the rod's measure.
+        return [self.momentum_of_velocity, self.strain_of_configuration(rod)]
+
+    def strain_of_configuration(self, rod: Rod) -> Operation:
+        """The operation that sets the strain to that of the configuration, in the rod's measure."""
         strain = self._beam.strain
         test = TestFunction(strain.function_space())
-        made = Assemble(work=self._strain(rod, test), by={test: strain})
-        return [self.momentum_of_velocity, made]
+        return Assemble(work=self._strain(rod, test), by={test: strain})
+
+    def note_configuration(self) -> None:
+        """Note that strain and configuration agree, whatever was set of momentum and velocity."""
+        strain, _, position, orientation, _ = self._fields
+        self.noted.take(of={key(f) for f in (strain, position, orientation)})
 
     def _strain(self, rod: Rod, test: Expr | None = None) -> Form:
         """The form whose vector is the strain of the configuration."""

@@ -138,6 +138,10 @@ class BeamMotionConsistency(RodConsistency):
         return found
 
     @cached_property
+    def pose_copies(self) -> tuple[list[Operation], list[Operation]]:
+        return [], [self._beam.consistency.strain_of_configuration(self._motion.rod)]
+
+    @cached_property
     def after_steps(self) -> list[Operation]:
         """The beam's velocity, strain and momentum."""
         motion, beam = self._motion, self._beam

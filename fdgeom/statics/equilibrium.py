@@ -77,8 +77,8 @@ class StaticEquilibrium(OffTape, Compiled, NotCopied):
     exist, smaller steps follow the path of the loads. Steps scale the loads, not the initial
     stress: a beam with a ``reference_strain`` should start near its shape at rest, by
     ``beam.strain.assign(beam.reference_strain)`` and ``beam.reconstruct()``. ``beam.time`` is the
-    time of loads and given poses that depend on it. Strain and momentum of a beam are not changed;
-    ``beam.project()`` updates them.
+    time of loads and given poses that depend on it. The strain of each beam becomes that of the
+    equilibrium; velocity and momentum stay.
 
     The forces of joints are unknowns beside the displacements. In closed loops of beams all
     conditions can stay, since beams are elastic and the forces are determined. The assembly refuses
@@ -185,6 +185,7 @@ class StaticEquilibrium(OffTape, Compiled, NotCopied):
     def _put_on_tape(self, program: LoadProgram) -> None:
         from fdgeom.adjoint import put_on_tape
 
+        self._motion.consistency.refuse_strains()
         put_on_tape(self._replay, program)
 
     @cached_property
@@ -339,6 +340,7 @@ class StaticEquilibrium(OffTape, Compiled, NotCopied):
         if not annotate_tape():
             self._run_steps(action, steps, known=self._path.direction is not None)
             return
+        self._motion.consistency.refuse_strains()
         before, path = self._problem.snapshot(), self._path
         direction, points = path.direction, list(path.points)
         with stop_annotating():
@@ -381,8 +383,8 @@ class StaticEquilibrium(OffTape, Compiled, NotCopied):
             raise LoadStepFailed(
                 str(failure), load=load, step=k - 1, free=free, remedy=failure.remedy
             ) from failure
-        finally:
-            self._motion.consistency.write_poses()
+        self._motion.consistency.write_poses()
+        self._problem.found.take()
 
     def _check_start(self) -> None:
         """Refuse a mechanism with joints, whose singular tangent MUMPS may not detect."""
@@ -405,7 +407,7 @@ class StaticEquilibrium(OffTape, Compiled, NotCopied):
         For a beam a dict with both ends by name; for an assembly such a dict of the held ends of
         each beam, as `Assembly.reactions`. For joints to the ground use :meth:`force`.
         """
-        self._motion.consistency.read_poses()
+        self._present("reactions")
         found = self._motion.reactions_of(self._forces)
         if self._motion is self.beam:
             return found
@@ -422,14 +424,19 @@ class StaticEquilibrium(OffTape, Compiled, NotCopied):
         side : {"second", "first"}
             The place that the force acts on.
         """
-        self._motion.consistency.read_poses()
+        self._present("force")
         return self._forces.exerted(joint, side)[3:]
 
     @not_taped
     def moment(self, joint: "Joint", side: str = "second") -> np.ndarray:
         """Moment (3, in space, about the node) of a joint on one of its places; see :meth:`force`."""
-        self._motion.consistency.read_poses()
+        self._present("moment")
         return self._forces.exerted(joint, side)[:3]
+
+    def _present(self, what: str) -> None:
+        """Read the configuration, which must be the equilibrium that was found last."""
+        self._motion.consistency.read_poses()
+        self._problem.check_found(what)
 
     @not_taped
     def stress(self) -> Function | tuple[Function, ...]:

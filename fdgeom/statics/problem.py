@@ -33,6 +33,7 @@ from fdgeom.forms import simplify
 from fdgeom.lie import quaternion
 from fdgeom.lie.groups import R3xSO3
 from fdgeom.operations import Assemble, Copy, Map, Operation
+from fdgeom.operations.dependent import Sources
 from fdgeom.statics.linear_algebra import gathered, to_scipy
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
@@ -129,6 +130,8 @@ class EquilibriumProblem:
 
         self._set_rows()
         self._set_forms()
+        #: The last equilibrium and the data that it was found from.
+        self.found = Sources(*self.functions, self.residual_form)
         self._runs: dict[Operation, Run] = {}
         self._x = np.zeros(self._size)
 
@@ -137,6 +140,14 @@ class EquilibriumProblem:
         made = Snapshot(self.functions, [self.factor, *self.motion.model.clocks])
         made.take()
         return made
+
+    def check_found(self, what: str) -> None:
+        """Raise ``ValueError`` if the present configuration is not an equilibrium that was found."""
+        if self.found.changed():
+            raise ValueError(
+                f"{what}: the present configuration is no equilibrium that solve() has found for the "
+                "present data; call solve() first"
+            )
 
     def _set_rows(self) -> None:
         """Find the rows of held, idle and multiplier degrees of freedom of the unknown."""

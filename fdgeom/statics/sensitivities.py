@@ -1,7 +1,9 @@
 """Derivatives of equilibria and of the eigenvalues of vibrations, for replays and pyadjoint's tape."""
 
 from collections.abc import Callable, Sequence
+from contextlib import contextmanager
 from functools import cached_property
+from types import MappingProxyType
 
 import numpy as np
 from firedrake import Constant, Function, FunctionSpace, assemble, dx
@@ -31,14 +33,20 @@ class TapedPoint:
     """A point that `StaticEquilibrium.follow` has reached, from which solves stay on its branch."""
 
     # If the path begins with another configuration, the point moves with it, node by node.
-    def __init__(self, poses: Sequence[Function], carried: Sequence[Function]) -> None:
-        self._poses, self._carried = poses, carried
-        self._begun = Kept(poses)
+    def __init__(
+        self,
+        poses: Sequence[Function],
+        strains: Sequence[Function],
+        carried: Sequence[Function],
+    ) -> None:
+        self._poses, self._others = poses, [*strains, *carried]
+        self._begun, self._strains = Kept(poses), Kept(strains)
 
     def reach(self) -> None:
         """Save the present configuration, and restore that at the start of the path."""
-        self._reached = Kept([*self._poses, *self._carried])
+        self._reached = Kept([*self._poses, *self._others])
         self._begun.restore()
+        self._strains.restore()
 
     def stand(self) -> None:
         """Go from a configuration at the start of the path to the point."""
@@ -76,14 +84,17 @@ class EquilibriumReplay(Replay):
         self._unknown = unknown = NodalUnknown(motion, "variation")
         self._multipliers = () if problem.multiplier is None else (problem.multiplier,)
         poses = [f for beam in motion.members for f in (beam.position, beam.orientation)]
+        strains = [beam.strain for beam in motion.members]
+        #: The poses and strains of the beams.
+        self._fields = poses, strains
         # A copy of the equilibrium, which counts as given in its equations.
         self._there = tuple(Function(f.function_space()) for f in motion.configuration)
         self._residual = simplify(self._form())
         own = [*motion.configuration, *self._there, *self._multipliers, unknown.function]
         symbols = [*motion.model.clocks, problem.factor]
         super().__init__(
-            poses,
-            Coefficients([], keys([*poses, *own]), symbols, [self._residual]),
+            [*poses, *strains],
+            Coefficients([], keys([*poses, *strains, *own]), symbols, [self._residual]),
             [*self._multipliers, *symbols],
             motion.configuration,
         )
@@ -134,9 +145,23 @@ class EquilibriumReplay(Replay):
 
     def point(self) -> TapedPoint:
         """The present configuration as the beginning of a path."""
-        return TapedPoint(self.views, self._multipliers)
+        return TapedPoint(*self._fields, self._multipliers)
 
     # --- the run ---------------------------------------------------------------------------------
+    @contextmanager
+    def at(self, origin, inputs, left=MappingProxyType({})):
+        agreed = [beam.consistency.noted for beam in self._motion.members]
+        noted = [(s, s.values()) for s in (self._problem.found.snapshot, *agreed)]
+        try:
+            with super().at(origin, inputs, left):
+                # A replay moves no beam to its strain: the run on the tape has refused that.
+                for snapshot in agreed:
+                    snapshot.take()
+                yield
+        finally:
+            for snapshot, values in noted:
+                snapshot.remember(values)
+
     def run(self, program: LoadProgram) -> None:
         """Go to an equilibrium from the present inputs."""
         self._go(program)

@@ -52,8 +52,7 @@ class NetworkConsistency(RodConsistency):
     def after_steps(self) -> list[Operation]:
         """Poses, velocities, momenta and strains of the beams."""
         alike = [self._momenta, self._strain] if self._alike else []
-        others = [beam for beam in self._beams if beam not in self._alike]
-        of_others = [op for b in others for op in b.consistency.of_configuration(b.rod)]
+        of_others = [op for b in self._others for op in b.consistency.of_configuration(b.rod)]
         to_body = Map(values={self._body: in_body(self._motion.orientation, self._motion.v)})
         return [to_body, *alike, self._to_beams, *of_others]
 
@@ -65,6 +64,10 @@ class NetworkConsistency(RodConsistency):
     @cached_property
     def _alike(self) -> list[Beam]:
         return [beam for beam in self._beams if beam.end_weight == 0.5 and not beam.shaped]
+
+    @cached_property
+    def _others(self) -> list[Beam]:
+        return [beam for beam in self._beams if beam not in self._alike]
 
     @cached_property
     def _momenta(self) -> Map:
@@ -90,14 +93,24 @@ class NetworkConsistency(RodConsistency):
         if alike := self._alike:
             (momentum,) = self._momenta.values
             found.append((momentum, [beam.momentum for beam in alike], alike))
-            (strain,) = self._strain.writes
-            found.append((strain, [beam.strain for beam in alike], alike))
-        return BeamCopy(self._network, *found)
+        return BeamCopy(self._network, *found, *self._strains)
 
     @cached_property
     def pose_copies(self) -> tuple[list[Operation], list[Operation]]:
         found = [self._copied(name) for name in FIELDS[:2]]
-        return [BeamCopy(self._network, *found, gathers=True)], [BeamCopy(self._network, *found)]
+        to_beams = BeamCopy(self._network, *found, *self._strains)
+        of_others = [b.consistency.strain_of_configuration(b.rod) for b in self._others]
+        alike = [self._strain] if self._alike else []
+        from_beams = BeamCopy(self._network, *found, gathers=True)
+        return [from_beams], [*alike, to_beams, *of_others]
+
+    @cached_property
+    def _strains(self) -> list[tuple[Function, list[Function], Sequence[Beam]]]:
+        """The strains of the network, for :class:`BeamCopy`."""
+        if not (alike := self._alike):
+            return []
+        (strain,) = self._strain.writes
+        return [(strain, [beam.strain for beam in alike], alike)]
 
     def _copied(self, name: str) -> tuple[Function, list[Function], Sequence[Beam]]:
         whole = self._body if name == "velocity" else getattr(self._motion, name)

@@ -59,9 +59,19 @@ class RodConsistency(Consistency):
             beam.consistency.follow_strain(rod, alone=self.is_alone)
         self.perform(self.pose_copies[0])
 
+    def refuse_strains(self) -> None:
+        """Raise ``NotImplementedError`` if a tape would miss how :meth:`read_poses` moves a beam."""
+        if any(beam.consistency.strain_was_set for beam in self._beams):
+            raise NotImplementedError(
+                "the strain of a beam was set: call its reconstruct() before solve(), so that the tape "
+                "has both"
+            )
+
     def write_poses(self) -> None:
-        """Copy the configuration to the beams, without velocities, strains and momenta."""
+        """Copy the configuration to the beams with its strains, without velocities and momenta."""
         self.perform(self.pose_copies[1])
+        for beam in self._beams:
+            beam.consistency.note_configuration()
 
     def member_of_nodes(self) -> np.ndarray:
         """The beam that each node of this rank belongs to; -1 for a node of the ground."""

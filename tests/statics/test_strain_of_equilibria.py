@@ -1,0 +1,145 @@
+"""The strain of beams after statics, and reactions of what is no equilibrium."""
+
+import numpy as np
+import pytest
+from firedrake import Constant, Function, FunctionSpace, IntervalMesh, assemble, dx
+from firedrake.adjoint import (
+    Control,
+    ReducedFunctional,
+    continue_annotation,
+    pause_annotation,
+)
+from verification.joined import straight
+
+import fdgeom as fg
+
+LENGTH, RADIUS, MODULUS, DENSITY = 1.0, 0.01, 2e11, 7800.0
+BENDING = MODULUS * np.pi * RADIUS**4 / 4
+#: The moment that bends the bar by 1 rad.
+MOMENT = BENDING / LENGTH
+#: Newton's method leaves round-off of EA = 6e7 N; the forces beside are 0.
+ROUND_OFF = 1e-6
+
+
+def bar(cells=10, *, modulus=MODULUS, loads=None, **options):
+    section = fg.Section.circle(RADIUS, density=DENSITY, youngs_modulus=modulus, poisson_ratio=0.3)
+    loads = fg.Load(moment=(0, 0, MOMENT), at="right") if loads is None else loads
+    return fg.Beam(IntervalMesh(cells, LENGTH), section, left="clamped", loads=loads, **options)
+
+
+def expected(cells):
+    """Moment and force of pure bending, which cells of any length have to round-off."""
+    return np.tile([0, 0, MOMENT, 0, 0, 0], (cells, 1))
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_pure_bending(compiled):
+    """Strain, stress, energy and snapshots of the beam are those of the equilibrium."""
+    beam, snapshots = bar(), fg.Snapshots(fields=["moment"])
+    momentum = np.array(beam.momentum.dat.data_ro)
+    fg.StaticEquilibrium(beam, compiled=compiled).solve(steps=2)
+    curvature = beam.strain.dat.data_ro[:, 2]
+    assert curvature == pytest.approx(np.full(10, MOMENT / BENDING), rel=1e-9)
+    at = np.linspace(0.05, 0.95, 10)
+    assert beam.stress_at(at) == pytest.approx(expected(10), abs=ROUND_OFF)
+    assert beam.potential_energy() == pytest.approx(MOMENT**2 / BENDING / 2, rel=1e-9)
+    snapshots.take(beam, 0.0)
+    assert snapshots.values["moment"][0] == pytest.approx(np.full(10, MOMENT), rel=1e-9)
+    assert np.array_equal(beam.momentum.dat.data_ro, momentum)
+
+
+def test_steps_begin_with_that_strain():
+    """Steps in strain and momentum take the strain as it is; a velocity that was set stays set."""
+    beam = bar()
+    beam.velocity.interpolate(Constant((0.0, 0.0, 0.0, 0.1, 0.0, 0.0)) * beam.mesh.coordinates[0])
+    velocity = np.array(beam.velocity.dat.data_ro)
+    fg.StaticEquilibrium(beam).solve()
+    fg.PoissonIntegrator(beam, 1e-12).advance(1)
+    at = np.linspace(0.05, 0.95, 10)
+    # In 1e-12 s the velocity stretches the bar by 1e-13, times EA.
+    assert beam.stress_at(at) == pytest.approx(expected(10), abs=1e-4)
+    mass = DENSITY * np.pi * RADIUS**2
+    assert beam.momentum.dat.data_ro[:, 3] == pytest.approx(mass * velocity[:, 3], abs=1e-4)
+
+
+@pytest.mark.parametrize("options", [{}, {"end_weight": 1.0}])
+def test_beams_of_an_assembly(options):
+    """A bar in two parts, welded; with other weights at the ends each part is computed by itself."""
+    section = fg.Section.circle(RADIUS, density=DENSITY, youngs_modulus=MODULUS, poisson_ratio=0.3)
+    load = fg.Load(moment=(0, 0, MOMENT), at="right")
+    first = straight((0, 0, 0), (0.4, 0, 0), 4, section, left="clamped", **options)
+    second = straight((0.4, 0, 0), (1.0, 0, 0), 6, section, loads=load)
+    assembly = fg.Assembly([first, second], [fg.Rigid(first.right, second.left)])
+    fg.StaticEquilibrium(assembly).solve(steps=2)
+    # The axis z of the body is that of space in the plane; `straight` may turn the other two.
+    for beam, cells in ((first, 4), (second, 6)):
+        stress = beam.stress_at(np.linspace(0.01, 0.39, cells))
+        assert np.linalg.norm(stress[:, :3], axis=1) == pytest.approx(np.full(cells, MOMENT))
+        assert stress[:, 3:] == pytest.approx(np.zeros((cells, 3)), abs=ROUND_OFF)
+    whole = first.potential_energy() + second.potential_energy()
+    assert whole == pytest.approx(MOMENT**2 / BENDING / 2, rel=1e-8)
+    assert assembly.potential_energy() == pytest.approx(whole, rel=1e-12)
+
+
+def test_gradient_by_a_modulus():
+    """The mean curvature of the equilibrium is M/EI, with derivative -M/(E² I)."""
+    modulus = Function(FunctionSpace(IntervalMesh(10, LENGTH), "R", 0)).assign(MODULUS)
+    mesh = modulus.function_space().mesh()
+    section = fg.Section.circle(RADIUS, density=DENSITY, youngs_modulus=modulus, poisson_ratio=0.3)
+    load = fg.Load(moment=(0, 0, MOMENT), at="right")
+    beam = fg.Beam(mesh, section, left="clamped", loads=load)
+    statics = fg.StaticEquilibrium(beam)
+    continue_annotation()
+    statics.solve()
+    value = assemble(beam.strain[2] * dx)
+    pause_annotation()
+    reduced = ReducedFunctional(value, Control(modulus))
+    curvature = MOMENT / BENDING
+    assert value == pytest.approx(curvature, rel=1e-9)
+    slope = reduced.derivative().dat.data_ro[0]
+    assert slope == pytest.approx(-curvature / MODULUS, rel=1e-7)
+    larger = Function(modulus.function_space()).assign(2 * MODULUS)
+    assert reduced(larger) == pytest.approx(curvature / 2, rel=1e-9)
+    # A replay leaves the equilibrium as it was.
+    moment, _ = statics.reactions()["left"]
+    assert moment == pytest.approx([0, 0, -MOMENT], rel=1e-9, abs=ROUND_OFF)
+    assert beam.strain.dat.data_ro[:, 2] == pytest.approx(np.full(10, curvature), rel=1e-9)
+
+
+def test_a_strain_set_before_a_solve_on_a_tape():
+    """The tape would miss that statics moves the beam to its strain."""
+    beam = bar()
+    beam.strain.interpolate(Constant((0.0, 0.0, 0.5, 0.0, 0.0, 0.0)))
+    statics = fg.StaticEquilibrium(beam)
+    beam.strain.interpolate(Constant((0.0, 0.0, 0.6, 0.0, 0.0, 0.0)))
+    continue_annotation()
+    with pytest.raises(NotImplementedError, match=r"call its reconstruct\(\) before solve"):
+        statics.solve()
+    beam.reconstruct()
+    statics.solve()
+    pause_annotation()
+
+
+@pytest.mark.parametrize("change", ["new", "load", "pose", "strain", "steps"])
+def test_reactions_of_no_equilibrium(change):
+    """Reactions are those of an equilibrium that was found, or an error."""
+    moment = Constant((0.0, 0.0, MOMENT))
+    beam = bar(loads=fg.Load(moment=moment, at="right"))
+    statics = fg.StaticEquilibrium(beam)
+    if change != "new":
+        statics.solve()
+        assert statics.reactions()["left"][0][2] == pytest.approx(-MOMENT, rel=1e-9)
+    if change == "load":
+        moment.assign((0.0, 0.0, 2 * MOMENT))
+    elif change == "pose":
+        beam.position.dat.data_wo[-1] += 0.01
+    elif change == "strain":
+        beam.strain.assign(0)
+    elif change == "steps":
+        moment.assign((0.0, 0.0, 1.01 * MOMENT))
+        fg.GeneralizedAlpha(beam, 1e-3).advance(1)
+    with pytest.raises(ValueError, match=r"reactions: .* call solve\(\) first"):
+        statics.reactions()
+    statics.solve()
+    torque = MOMENT * {"steps": 1.01, "load": 2.0}.get(change, 1.0)
+    assert statics.reactions()["left"][0][2] == pytest.approx(-torque, rel=1e-9, abs=ROUND_OFF)
