@@ -18,7 +18,7 @@ from numpy._core._multiarray_umath import __cpu_features__
 from petsc4py import PETSc
 from pyadjoint.block_variable import BlockVariable
 from pyadjoint.tape import get_working_tape
-from pyop2 import compilation
+from pyop2 import compilation, op2
 from ufl import as_tensor
 from ufl.classes import ConstantValue, Expr, Zero
 
@@ -41,6 +41,11 @@ def _has_expression(value: Any) -> bool:
     """Whether a value, or an entry of nested lists, is a UFL expression."""
     nested = isinstance(value, list | tuple) and any(map(_has_expression, value))
     return nested or isinstance(value, Expr)
+
+
+def data_ids(function: Function) -> set[int]:
+    """The ids of a function's data: of each part, and for a component (``f.sub(0)``) of all of them."""
+    return {id(dat._parent if isinstance(dat, op2.DatView) else dat) for dat in function.dat}
 
 
 def interpolates_into(interpolator, target: Function) -> Callable[[], Any]:

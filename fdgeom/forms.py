@@ -40,7 +40,7 @@ from ufl.corealg.multifunction import MultiFunction
 from ufl.corealg.traversal import unique_pre_traversal
 from ufl.domain import extract_domains
 
-from fdgeom.compat import cache_of
+from fdgeom.compat import cache_of, data_ids
 from fdgeom.errors import CannotCompile
 from fdgeom.messages import is_function, reported_as
 
@@ -223,10 +223,23 @@ def check_arguments(name: str, found, *outside: Function) -> None:
     for thing in whole:
         read = extract_coefficients(thing) if isinstance(thing, Form | Expr) else ()
         for function in outside:
-            if function in read:
+            if any(data_ids(f) & data_ids(function) for f in read):
                 raise ValueError(
                     f"{name} must be a function of its arguments alone, but it reads "
                     f"{function.name()!r} itself from outside: use the argument instead"
+                )
+
+
+def refuse_views(name: str, thing: Form | Expr, *state: Function) -> None:
+    """Raise ``ValueError`` if a form reads values of the state through other Functions than these."""
+    # Derivatives by the state and substitutions for it would take them for data.
+    for view in extract_coefficients(thing):
+        for own in () if view in state else state:
+            if data_ids(view) & data_ids(own):
+                raise ValueError(
+                    f"{name} reads {view.name()!r}, which shares its values with {own.name()!r} but is "
+                    "another Function for derivatives: write the Function that the system is given, a "
+                    "component as q[2], not q.sub(2), and a part as split(z)[0]"
                 )
 
 
@@ -303,9 +316,17 @@ def polynomial_degree(functional: Form, *state: Function, highest: int = 8) -> i
 
 
 def checked_form(
-    name: str, form, rank: int = 0, mesh=None, linear_in: str = "", without: Mapping | None = None
+    name: str,
+    form,
+    rank: int = 0,
+    mesh=None,
+    linear_in: str = "",
+    without: Mapping | None = None,
+    state: Sequence[Function] = (),
 ) -> Form:
-    """A user's form, restricted at its terminals; ``without``: Functions it may not read, and why."""
+    """A user's form, restricted at its terminals; ``without``: Functions it may not read, and why;
+    ``state``: those that it must not read through views.
+    """
     if not isinstance(form, Form):
         kind = ("a UFL functional such as 0.5*inner(u, u)*dx", "a UFL form with one test function")
         raise TypeError(f"{name} must be {kind[rank]}, not {type(form).__name__}")
@@ -324,6 +345,7 @@ def checked_form(
         except ArityMismatch as error:
             linear_in = linear_in or "its test function"
             raise ValueError(f"{name} must be linear in {linear_in}, with no other term") from error
+    refuse_views(name, form, *state, *(without or ()))
     for function, why in (without or {}).items():
         if depends_on(form, function):
             raise ValueError(f"{name} {why}")
@@ -340,6 +362,7 @@ def form_of(
     mesh,
     without: Mapping | None = None,
     outside: Sequence[Function] = (),
+    state: Sequence[Function] = (),
 ) -> Form:
     """The form that a user's function gives for symbols, linear in those that are test functions."""
     if not is_function(function):
@@ -355,7 +378,8 @@ def form_of(
         )
     check_arguments(name, form, *outside)
     rank = sum(isinstance(symbol, Argument) for symbol in symbols)
-    return checked_form(name, form, rank, mesh, linear_in, without)
+    given = [*state, *(symbol for symbol in symbols if isinstance(symbol, Function))]
+    return checked_form(name, form, rank, mesh, linear_in, without, given)
 
 
 def check_domains(name: str, form: Form, *meshes) -> None:

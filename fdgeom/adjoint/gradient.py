@@ -12,6 +12,7 @@ from fdgeom.adjoint.steps import StepReplay
 from fdgeom.adjoint.values import cotangent_of, keys, parts
 from fdgeom.forms import checked_form
 from fdgeom.messages import format_value
+from fdgeom.operations import each_part
 from fdgeom.operations.dependent import dependent_of, read_in
 from fdgeom.validation import whole
 
@@ -67,12 +68,13 @@ def gradient(
         If a step fails.
     """
     _check(stepper, steps, wrt)
-    objective = checked_form("objective", objective)
-    if running is not None:
-        running = checked_form("running", running)
     with stop_annotating():
         # Read before the origin, which holds the clock: it may be a Constant.
         replay, dt = replay_of(stepper), stepper.dt
+        own = *replay.views, *replay.state, *each_part(replay.state), *wrt
+        objective = checked_form("objective", objective, state=own)
+        if running is not None:
+            running = checked_form("running", running, state=own)
         forms = [form for form in (objective, running) if form is not None]
         _check_read(replay, wrt, forms)
         origin, wanted = replay.origin([keys(wrt)] * len(replay.snapshots())), replay.data(wrt)

@@ -43,6 +43,7 @@ class CompiledNewton:
         names = ("rtol", "atol", "stol", "divergence_tolerance")
         self._tolerances = [float(options[f"snes_{name}"]) for name in names]
         self._nodes = problem.comm.allreduce(problem.space.dof_dset.size)
+        self._length = float(problem.length)
         sides = Constant((1.0, 0.0, 0.0), name="right-hand side")
         self._sides = sides.dat.data
         self._forces = Function(problem.space, name="forces")
@@ -110,7 +111,7 @@ class CompiledNewton:
 
     def _size(self) -> float:
         """The norm of the unknown, as `EquilibriumProblem.start` gives it, without multipliers."""
-        return math.sqrt(3 * self._nodes + (self._report.of / float(self._problem.length)) ** 2)
+        return math.sqrt(3 * self._nodes + (self._report.of / self._length) ** 2)
 
     def _decide(self, done: int, f: float, first: float, step: float, size: float) -> Reason:
         reason = decide(self._tolerances, done, (size, step, f), first)

@@ -116,9 +116,13 @@ class ConstrainedSystem(MechanicalSystem):
         conjugates(q, p, measure)
         mesh = q.function_space().mesh()
         without = {q: _NEEDS_CONSTANT_MASS}
-        kinetic = simplify(checked_form("kinetic", kinetic, mesh=mesh, without=without))
+        kinetic = simplify(
+            checked_form("kinetic", kinetic, mesh=mesh, without=without, state=(q, p))
+        )
         without = {p: "depends on the momentum p"}
-        potential = simplify(checked_form("potential", potential, mesh=mesh, without=without))
+        potential = simplify(
+            checked_form("potential", potential, mesh=mesh, without=without, state=(q, p))
+        )
         if potential.coefficients():
             check_depends("potential", potential, q)
         if is_zero(simplify(derivative(kinetic, p))):

@@ -65,7 +65,10 @@ class RateConstraint(ABC):
         """The form that a user's function gives for ν and perhaps a velocity."""
         without = {self.multiplier: "must use its argument, not the multiplier itself", **without}
         mesh = self.configuration[0].function_space().mesh()
-        form = form_of("constraint", functional, symbols, of, example, linear_in, mesh, without)
+        form = form_of(
+            "constraint", functional, symbols, of, example, linear_in, mesh, without,
+            state=self.configuration,
+        )  # fmt: skip
         return simplify(form)
 
     @abstractmethod

@@ -23,7 +23,8 @@ class LagrangianMechanics(MechanicalSystem):
             raise ValueError("velocity must be a function of its own, in the space of q")
         super().__init__(q, coordinates)
         self._v = velocity
-        self._lagrangian = simplify(checked_form("lagrangian", lagrangian, mesh=self.mesh))
+        checked = checked_form("lagrangian", lagrangian, mesh=self.mesh, state=(q, velocity))
+        self._lagrangian = simplify(checked)
         if not depends_on(self._lagrangian, velocity):
             raise ValueError("lagrangian must depend on the velocity")
         self._hold(bcs, velocity)

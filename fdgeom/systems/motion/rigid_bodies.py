@@ -16,6 +16,7 @@ from fdgeom.forms import (
     checked_form,
     depends_on,
     derivative_along,
+    refuse_views,
     shaped_space,
     simplify,
 )
@@ -139,7 +140,10 @@ class RigidBodies(Motion):
         if potential is None:
             return None
         without = {self.v: "depends on the velocity"}
-        potential = simplify(checked_form("potential", potential, mesh=self.mesh, without=without))
+        own = *self.configuration, self.v
+        potential = simplify(
+            checked_form("potential", potential, mesh=self.mesh, without=without, state=own)
+        )
         if not any(depends_on(potential, part) for part in self.configuration):
             raise ValueError(
                 "potential does not depend on position or orientation, so it gives no force"
@@ -156,8 +160,10 @@ class RigidBodies(Motion):
                 f"lambda {wanted}: -0.1*v, not {type(force).__name__}"
             )
         with reported_as(f"force: no valid expression of ({wanted})"):
-            symbols = (Function(f.function_space()) for f in (*self.configuration, self.v))
+            own = *self.configuration, self.v
+            symbols = tuple(Function(f.function_space()) for f in own)
             found = ufl.as_ufl(force(*symbols, self.time))
+        refuse_views("force", found, *symbols)
         check_arguments("force", found, *self.configuration, self.v)
         if found.ufl_shape != self.v.ufl_shape:
             raise ValueError(

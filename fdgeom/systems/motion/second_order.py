@@ -94,7 +94,7 @@ class SecondOrderSystem(Motion):
             raise ValueError("q must not be of a mixed space where there is a constraint")
         self._energy = energy
         if energy is not None:
-            self._energy = checked_form("energy", energy, mesh=self.mesh)
+            self._energy = checked_form("energy", energy, mesh=self.mesh, state=(q, v))
             check_depends("energy", self._energy, q, v)
         self._check_residual()
 
@@ -102,10 +102,10 @@ class SecondOrderSystem(Motion):
         q, v, a = (Function(self.space) for _ in range(3))
         symbols = (q, v, a, self.time, TestFunction(self.space))
         of, example = "(q, v, a, t, test)", "lambda q, v, a, t, test: dot(a + q, test)*dx"
-        outside = [part for f in (self.q, self.v) for part in (f, *f.subfunctions)]
         form = form_of(
-            "residual", self._residual, symbols, of, example, "test", self.mesh, outside=outside
-        )
+            "residual", self._residual, symbols, of, example, "test", self.mesh,
+            outside=(self.q, self.v),
+        )  # fmt: skip
         if is_zero(simplify(derivative(form, a))):
             raise ValueError(
                 "residual does not depend on the acceleration a: the mass is missing, or the system "

@@ -17,6 +17,7 @@ from fdgeom.forms import (
     depends_on,
     has_kink,
     is_affine,
+    refuse_views,
     simplify,
     substitute,
     with_fixed_quadrature,
@@ -51,7 +52,9 @@ class Auxiliary:
             form, bcs = (
                 given if isinstance(given, list | tuple) and len(given) == 2 else (given, ())
             )
-            forms.append(in_state(_check_form(function, form)))
+            form = in_state(_check_form(function, form))
+            refuse_views(f"auxiliary[{function.name()}]", form, state, *self.functions)
+            forms.append(form)
             self.bcs.append(_check_conditions(function, bcs))
         #: The forms F by the names of the ψ, in terms of the state.
         self.equations = dict(zip(self.names, forms, strict=True))

@@ -26,6 +26,7 @@ from fdgeom.forms import (
     is_zero,
     parts_of,
     random_function,
+    refuse_views,
     substitute,
 )
 from fdgeom.identities import Identity, difference, of_numbers
@@ -51,6 +52,8 @@ def check_gradient(system, given: Callable) -> Identity:
     with reported_as("gradient: it gives no UFL expression of the state"):
         found = parts_of(_at(given, symbols), system.forms.shapes, "gradient")
     check_arguments("gradient", found, system.state, *system.parts)
+    for part in found:
+        refuse_views("gradient", part, *symbols)
     test = is_gradient(system, given)
     if test.fails:
         raise ValueError(

@@ -16,6 +16,7 @@ from fdgeom.forms import (
     form_of,
     parts_of,
     polynomial_degree,
+    refuse_views,
     substitute,
     with_fixed_quadrature,
 )
@@ -51,11 +52,16 @@ class PoissonForms:
     ) -> None:
         self._system, self._given, self._known = system, (energy, bracket, pairing), known
 
+    @property
+    def own(self) -> tuple[Function, ...]:
+        """The state and its parts, by which forms are stated."""
+        return self._system.state, *self._system.parts
+
     @cached_property
     def energy(self) -> Form:
         """h."""
         given, mesh = self._given[0], self._system.mesh
-        given = given() if self._known else checked_form("energy", given, mesh=mesh)
+        given = given() if self._known else checked_form("energy", given, mesh=mesh, state=self.own)
         return with_fixed_quadrature(self.in_state(given), self._system.state)
 
     @cached_property
@@ -73,7 +79,10 @@ class PoissonForms:
         if self._known:
             return self.in_state(form(*symbols))
         example, mesh = f"lambda a, b: {_EXAMPLES[name]}*dx", self._system.mesh
-        return self.in_state(form_of(name, form, symbols, "(a, b)", example, "a and in b", mesh))
+        of, linear_in = "(a, b)", "a and in b"
+        return self.in_state(
+            form_of(name, form, symbols, of, example, linear_in, mesh, state=self.own)
+        )
 
     def stated(self) -> dict[str, Form]:
         """Energy, bracket and pairing by name."""
@@ -292,7 +301,9 @@ class PoissonSystem(System):
         casimirs = _mapping("casimirs", "{name: functional}", casimirs)
         auxiliary = _mapping("auxiliary", "{psi: form}", auxiliary)
         self.forms.casimirs = {
-            name: self.forms.in_state(checked_form(f"casimirs[{name!r}]", form, mesh=self.mesh))
+            name: self.forms.in_state(
+                checked_form(f"casimirs[{name!r}]", form, mesh=self.mesh, state=self.forms.own)
+            )
             for name, form in casimirs.items()
         }
         self._check_state()
@@ -316,11 +327,13 @@ class PoissonSystem(System):
 
         made = Auxiliary(equations, self.forms.energy, self.state, self.forms.in_state)
         for function in made.functions:
+            refuse_views("energy", self.forms.energy, function)
             if function in (self.state, *self.parts) or function.name() in self.names:
                 raise ValueError(
                     f"auxiliary: {function.name()} is a part of the state, or named so"
                 )
             for name in ("bracket", "pairing"):
+                refuse_views(name, self.forms.stated()[name], function)
                 if function in self.forms.stated()[name].coefficients():
                     raise ValueError(f"{name} must not hold the auxiliary {function.name()}")
         return made
