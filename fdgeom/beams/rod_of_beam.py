@@ -1,5 +1,6 @@
 """The configuration form of a beam: its rod and its motion, of its own fields, and its shape at rest."""
 
+import warnings
 from collections.abc import Callable
 from functools import cache, cached_property, partial
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import numpy as np
 import ufl
 from firedrake import Constant, Function, FunctionSpace, TestFunction, assemble
+from mpi4py import MPI
 from ufl.classes import Expr
 
 from fdgeom.beams.chain import Chain, strain_of
@@ -30,6 +32,9 @@ from fdgeom.operations import Assemble, Map, Operation
 from fdgeom.operations.dependent import Dependent, private
 from fdgeom.operations.interpolate import sampled
 from fdgeom.sections.matrices import SectionMatrices
+
+#: A strain at rest that a shape at the arc length does not have.
+_STRETCHED = 0.2
 
 
 def rod_of(beam: BeamFields, measure: str | None = None) -> Rod:
@@ -228,6 +233,20 @@ def set_shape(beam: BeamFields, chain: Chain, shape) -> None:
     chain.project()
     if beam.degree == 1:
         check_poses(beam.position, beam.orientation)
+    _warn_of_stretch(beam)
+
+
+def _warn_of_stretch(beam: BeamFields) -> None:
+    """Warn of a stress-free shape that is stretched or sheared against the mesh."""
+    # The chord of a cell that turns by 1 rad is 4 % shorter than its arc.
+    strain = np.abs(beam.reference_strain.dat.data_ro[:, 3:]).max(initial=0.0)
+    if beam.comm.allreduce(float(strain), op=MPI.MAX) > _STRETCHED:
+        warnings.warn(
+            "reference_shape: the beam without stress is stretched or sheared against its mesh by "
+            f"{strain:.0%}: the positions should be those at the arc length of the mesh, and the "
+            "orientation should turn the axis of the section along the curve",
+            stacklevel=4,
+        )
 
 
 def shape_in_measure(beam: BeamFields, measure: str) -> Function:

@@ -407,7 +407,8 @@ class StaticEquilibrium(OffTape, Compiled, NotCopied):
         For a beam a dict with both ends by name; for an assembly such a dict of the held ends of
         each beam, as `Assembly.reactions`. For joints to the ground use :meth:`force`.
         """
-        self._present("reactions")
+        self._motion.consistency.read_poses()
+        self._problem.check_found("reactions")
         found = self._motion.reactions_of(self._forces)
         if self._motion is self.beam:
             return found
@@ -424,19 +425,19 @@ class StaticEquilibrium(OffTape, Compiled, NotCopied):
         side : {"second", "first"}
             The place that the force acts on.
         """
-        self._present("force")
-        return self._forces.exerted(joint, side)[3:]
+        return self._exerted(joint, side)[3:]
 
     @not_taped
     def moment(self, joint: "Joint", side: str = "second") -> np.ndarray:
         """Moment (3, in space, about the node) of a joint on one of its places; see :meth:`force`."""
-        self._present("moment")
-        return self._forces.exerted(joint, side)[:3]
+        return self._exerted(joint, side)[:3]
 
-    def _present(self, what: str) -> None:
-        """Read the configuration, which must be the equilibrium that was found last."""
+    def _exerted(self, joint: "Joint", side: str) -> np.ndarray:
+        """(moment, force) of a joint on one of its places."""
         self._motion.consistency.read_poses()
-        self._problem.check_found(what)
+        found = self._forces.exerted(joint, side)  # which checks the arguments
+        self._problem.check_found("joint")
+        return found
 
     @not_taped
     def stress(self) -> Function | tuple[Function, ...]:

@@ -1,5 +1,7 @@
 """Beams whose data are unusual: what comes out is right, or is refused."""
 
+import warnings
+
 import numpy as np
 import pytest
 from firedrake import (
@@ -158,3 +160,20 @@ def test_a_wrong_law_of_a_thin_wire(modulus, radius, density, length):
     section = fg.Section.circle(radius, density=density, youngs_modulus=modulus, poisson_ratio=0.3)
     with pytest.raises(ValueError, match="its stress is not the derivative of its energy"):
         fg.Beam(IntervalMesh(4, length), section, law=Wrong())
+
+
+@pytest.mark.parametrize("speed", [1.0, 1.5])
+def test_a_shape_that_is_not_at_the_arc_length(speed):
+    """A circle of radius 1 whose points run ahead of the mesh is stretched by half without stress."""
+    mesh = IntervalMesh(20, 1.0)
+    (s,) = SpatialCoordinate(mesh)
+    angle = speed * s
+    # The axis x of the section turns from x to y.
+    shape = (sin(angle), 1 - cos(angle), 0), (cos(angle / 2), 0, 0, sin(angle / 2))
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        fg.Beam(mesh, SECTION, reference_shape=shape)
+    texts = [str(w.message) for w in found if "reference_shape" in str(w.message)]
+    assert len(texts) == (speed != 1)
+    if texts:
+        assert "sheared against its mesh by 50%" in texts[0]

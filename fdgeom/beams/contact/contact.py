@@ -115,6 +115,11 @@ class Contact(BodyLoad):
                 "slip: with friction give the speed below which it is rounded off, such as 1 % of "
                 "the speeds that matter"
             )
+        if self.has_friction and not all(o.has_velocity for o in self.obstacles):
+            raise ValueError(
+                "obstacles: friction needs the velocity of a surface that moves: give "
+                "fdgeom.LevelSet(function, velocity=lambda x, t: ...)"
+            )
         self._of_beams: WeakKeyDictionary = WeakKeyDictionary()
 
     # --- as a load ---------------------------------------------------------------------------------

@@ -31,6 +31,8 @@ class Obstacle(Fixed):
 
     #: Whether the slope of the distance has length one everywhere.
     is_exact = True
+    #: Whether the velocity of its surface is known where it moves.
+    has_velocity = True
     #: Radius of the hollow of a body that is turned inside out, if it is round.
     hollow: Expr | None = None
 
@@ -305,7 +307,7 @@ class LevelSet(Obstacle):
         outside the body, with a slope that is not zero near the surface.
     velocity : callable, optional
         ``velocity(x, t)`` of the surface, a UFL vector of 3; friction reads its tangential part.
-        Zero by default.
+        Zero by default, for a surface that stands still; friction on one that moves needs it.
     inside : bool
         Turn the body inside out.
 
@@ -321,12 +323,13 @@ class LevelSet(Obstacle):
         self, function: Callable, velocity: Callable | None = None, *, inside: bool = False
     ) -> None:
         super().__init__(inside)
+        self.moves = is_function(function) and len(needed_arguments(function)) > 1
+        self.has_velocity = velocity is not None or not self.moves
         velocity = (lambda x, t: ufl.zero(3)) if velocity is None else velocity
         for name, value in (("function", function), ("velocity", velocity)):
             if not is_function(value):
                 raise TypeError(f"{name} must be a function of x and t, not {format_value(value)}")
         self.function, self._velocity = function, velocity
-        self.moves = len(needed_arguments(function)) > 1
         self._symbols = x, t = private(Constant(np.zeros(3))), Time()
         arguments = (x, t) if self.moves else (x,)
         level = _scalar_of("function must give a UFL scalar", function, *arguments)

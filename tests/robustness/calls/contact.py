@@ -176,6 +176,15 @@ REFUSALS = [
         TypeError,
         "velocity must be a function of x and t, not (0, 0, 1)",
     ),
+    (
+        "obstacles",
+        lambda: fg.Contact(
+            fg.LevelSet(lambda x, t: x[2] - t), stiffness=1.0, friction=0.1, slip=0.1
+        ),
+        ValueError,
+        "obstacles: friction needs the velocity of a surface that moves: give "
+        "fdgeom.LevelSet(function, velocity=lambda x, t: ...)",
+    ),
     ("loads", lambda: fg.EnergyMomentum(beam(touch(), z=-0.3), 0.1), ValueError, INSIDE),
     ("loads", lambda: fg.ImplicitMidpoint(beam(touch(), z=-0.3), 0.1), ValueError, INSIDE),
     ("loads", lambda: fg.StaticEquilibrium(beam(touch(), z=-0.3)), ValueError, INSIDE),
