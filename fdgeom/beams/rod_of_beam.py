@@ -48,7 +48,7 @@ def rod_of(beam: BeamFields, measure: str | None = None) -> Rod:
     inertia = Inertia(matrix, separate=separate)
     arc = ufl.SpatialCoordinate(beam.mesh)[0]
     part = PartOfRod(placed(cells, partial(_nodes, beam)), arc, inertia, radius_of(beam.section))
-    loads = [AppliedLoad(load, part) for load in beam.loads]
+    loads = [AppliedLoad(load, part, at_nodes=cells.at_nodes) for load in beam.loads]
     g, v, t, virtual, _ = symbols()
     for load in loads:
         work = load.density("work", g, v, t, virtual)

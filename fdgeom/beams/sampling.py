@@ -17,8 +17,9 @@ from firedrake import (
     VectorFunctionSpace,
     inner,
 )
+from tsfc.ufl_utils import extract_firedrake_constants
 from ufl.algorithms import extract_coefficients, extract_type, replace
-from ufl.classes import Derivative, Form, GeometricQuantity
+from ufl.classes import Conditional, Derivative, Form, GeometricQuantity, Variable
 from ufl.core.expr import Expr
 from ufl.corealg.map_dag import map_expr_dag
 from ufl.corealg.multifunction import MultiFunction
@@ -26,13 +27,14 @@ from ufl.corealg.traversal import unique_pre_traversal
 from ufl.domain import extract_domains
 from ufl.sobolevspace import H1
 
+from fdgeom.clock import Time
 from fdgeom.execution import VectorAssembly
 from fdgeom.forms import is_real, scalar_space
 from fdgeom.line import bounds, coordinates_of
 from fdgeom.measures import gauss_lobatto
 from fdgeom.messages import format_value, is_function
 from fdgeom.operations import Assemble, Broadcast
-from fdgeom.operations.dependent import Dependent, MadeOnce, made_once, private, set_by
+from fdgeom.operations.dependent import Dependent, MadeOnce, is_private, made_once, private, set_by
 from fdgeom.operations.interpolate import sampled
 from fdgeom.sections.matrices import MatrixAlong, check_positive_definite
 from fdgeom.validation import evaluated, place_and_time, real_array
@@ -118,19 +120,39 @@ _INSIDE = 1e-6
 class ConditionsInside(MultiFunction):
     """Evaluates conditions on the place a little inside of the cell: at its ends either side may hold.
 
-    Those of equality stay, which hold at single places.
+    Those of equality stay, which hold at single places. With ``at_nodes``, which integrates a density
+    by the nodes, a condition on the place alone becomes the share of each node for which it holds.
     """
 
     expr = eq = ne = MultiFunction.reuse_if_untouched
     and_condition = or_condition = not_condition = MultiFunction.reuse_if_untouched
 
-    def __init__(self) -> None:
+    def __init__(self, at_nodes: Callable[[Expr], Form] | None = None) -> None:
         super().__init__()
+        self._at_nodes = at_nodes
         self._middles: dict[SpatialCoordinate, Function] = {}
+        self._shares: dict[Expr, Function] = {}
 
     def of(self, value: Expr) -> Expr:
         """An expression with such conditions."""
-        return map_expr_dag(self, value)
+        asked = (e for e in unique_pre_traversal(value) if isinstance(e, Conditional))
+        conditions = {e.ufl_operands[0] for e in asked}
+        # Several would not be independent of one another at their nodes.
+        if self._at_nodes is None or len(conditions) != 1 or not _is_of_place(*conditions):
+            return map_expr_dag(self, value)
+        (condition,) = conditions
+        share = self._share(condition)
+        yes, no = (map_expr_dag(_Case(condition, k), value) for k in (0, 1))
+        # Without cells at the middle of which it is evaluated, nodes stay independent.
+        return share * yes + (1 - share) * no
+
+    def _share(self, condition: Expr) -> Function:
+        if condition not in self._shares:
+            (mesh,) = extract_domains(condition)
+            share = Function(FunctionSpace(mesh, "CG", 1), name="share")
+            inside = map_expr_dag(self, ufl.conditional(condition, 1.0, 0.0))
+            self._shares[condition] = nodal_mean(inside, share, self._at_nodes)
+        return self._shares[condition]
 
     def _middle(self, x: SpatialCoordinate) -> Function:
         if x not in self._middles:
@@ -142,6 +164,31 @@ class ConditionsInside(MultiFunction):
     def condition(self, o, *operands):
         places = extract_type(o, SpatialCoordinate)
         return replace(o, {x: x + _INSIDE * (self._middle(x) - x) for x in places})
+
+
+class _Case(MultiFunction):
+    """An expression where a condition holds (0), or where it does not (1)."""
+
+    expr = MultiFunction.reuse_if_untouched
+
+    def __init__(self, condition: Expr, case: int) -> None:
+        super().__init__()
+        self._condition, self._case = condition, case
+
+    def conditional(self, o, condition, *cases):
+        same = o.ufl_operands[0] == self._condition
+        return cases[self._case] if same else self.reuse_if_untouched(o, condition, *cases)
+
+
+def _is_of_place(condition: Expr) -> bool:
+    """Whether a condition depends on the place and Constants alone."""
+    constants = extract_firedrake_constants(condition)
+    fixed = not any(isinstance(c, Time) or is_private(c) for c in constants)
+    return (
+        fixed
+        and bool(extract_type(condition, SpatialCoordinate))
+        and not (extract_coefficients(condition) or extract_type(condition, Variable))
+    )
 
 
 def _jumps(value: Expr) -> bool:

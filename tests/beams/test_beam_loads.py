@@ -290,6 +290,40 @@ def test_a_load_that_jumps_at_a_node(method, parts, compare, compiled):
     assert found == pytest.approx([0, 0, parts * dt], abs=1e-6)
 
 
+def test_a_place_that_changes():
+    """Of a condition with a Constant; twice the same condition is no other share of the node."""
+    dt, end = 1e-2, Constant(0.25)
+    load = fg.Load(
+        force=lambda s: as_vector(
+            [0, conditional(lt(s, end), 1.0, 0.0) * conditional(lt(s, end), 2.0, 0.0), 0]
+        )
+    )
+    beam = fg.Beam(IntervalMesh(4, 1.0), ROUND, loads=load)
+    stepper = fg.PoissonIntegrator(beam, dt)
+    stepper.advance(1)
+    end.assign(0.5)
+    stepper.advance(1)
+    found = fg.Momentum()(stepper.system)["linear_momentum"]
+    assert found == pytest.approx([0, 2 * dt * 0.25 + 2 * dt * 0.5, 0], abs=1e-6)
+
+
+@pytest.mark.parametrize("method", [fg.PoissonIntegrator, fg.EnergyMomentum])
+def test_two_conditions(method):
+    """A band between two nodes, by two conditions in each other."""
+    dt = 1e-2
+    load = fg.Load(
+        force=lambda s: as_vector(
+            [0, conditional(gt(s, 0.25), conditional(lt(s, 0.75), 2.0, 0.0), 0.0), 0]
+        )
+    )
+    measure = {"strain_measure": "directors"} if method is fg.EnergyMomentum else {}
+    beam = fg.Beam(IntervalMesh(4, 1.0), ROUND, loads=load, **measure)
+    stepper = method(beam, dt)
+    stepper.advance(1)
+    found = fg.Momentum()(stepper.system)["linear_momentum"]
+    assert found == pytest.approx([0, dt, 0], abs=1e-6)
+
+
 def test_a_load_that_moves_over_nodes():
     """A band of length 1/2, which begins and ends at nodes in the middle of each step: its force is 1/2."""
     dt, steps = 0.02, 10

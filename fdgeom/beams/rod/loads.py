@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import ufl
 from firedrake import Constant
 from ufl.algorithms import expand_derivatives
-from ufl.classes import Expr, Zero
+from ufl.classes import Expr, Form, Zero
 from ufl.corealg.traversal import unique_pre_traversal
 
 from fdgeom.beams.rod.inertia import Inertia
@@ -344,12 +345,15 @@ class AppliedLoad:
     mask: Expr | float = 1.0
     #: A density in terms of the rod's mesh, from one in terms of the beam's own.
     translate: Callable[[Expr], Expr] | None = None
-    _inside: ConditionsInside = field(
-        default_factory=ConditionsInside, init=False, repr=False, compare=False
-    )
+    #: Integrates a density by the nodes, for a rod that is loaded as a whole.
+    at_nodes: Callable[[Expr], Form] | None = None
 
     def __post_init__(self) -> None:
         self.load.check(self.part)
+
+    @cached_property
+    def _inside(self) -> ConditionsInside:
+        return ConditionsInside(self.at_nodes)
 
     def density(self, name: str, *arguments) -> Any:
         """The "work", "potential" (None without one) or "mean_work" of the load, per length."""
