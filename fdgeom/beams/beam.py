@@ -99,7 +99,8 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         change; a callable takes the time ``t``, the arc length ``s``, or both, ``s, t``.
     reference_shape : pair of UFL expressions, optional
         The stress-free shape instead: position (3) and unit quaternion (4) in space as expressions
-        of the mesh coordinate, Functions and Constants. The beam starts there.
+        of the mesh coordinate, which should be their arc length, Functions and Constants. The beam
+        starts there.
     loads : Load, Gravity or a sequence of them
         Loads on the beam. Loads that depend on the time need the configuration form.
     damping : float or (6, 6) array_like, optional

@@ -37,6 +37,7 @@ class BeamConsistency(Consistency):
         # In the order in which `changed` is read.
         pose = beam.position, beam.orientation
         self._fields = (beam.strain, beam.momentum, *pose, beam.velocity)
+        self._of_shape = {key(f) for f in (beam.strain, *pose)}
         #: Their values when they last agreed.
         self.noted = Snapshot(self._fields)
         self.snapshots = (self.noted,)
@@ -200,8 +201,7 @@ class BeamConsistency(Consistency):
 
     def note_configuration(self) -> None:
         """Note that strain and configuration agree, whatever was set of momentum and velocity."""
-        strain, _, position, orientation, _ = self._fields
-        self.noted.take(of={key(f) for f in (strain, position, orientation)})
+        self.noted.take(of=self._of_shape)
 
     def _strain(self, rod: Rod, test: Expr | None = None) -> Form:
         """The form whose vector is the strain of the configuration."""
@@ -220,8 +220,8 @@ class BeamConsistency(Consistency):
             )
         if not self.chain.agrees():
             raise NotImplementedError(
-                "gradients by a strain that steps in configuration form computed are not available, "
-                "since they use another strain measure, and setting it would move the beam; take "
+                "gradients by a strain that statics or steps in configuration form computed are not "
+                "available, since they use another strain measure, and setting it would move the beam; take "
                 "position, orientation and velocity"
             )
 

@@ -34,7 +34,15 @@ from fdgeom.line import bounds, coordinates_of
 from fdgeom.measures import gauss_lobatto
 from fdgeom.messages import format_value, is_function
 from fdgeom.operations import Assemble, Broadcast
-from fdgeom.operations.dependent import Dependent, MadeOnce, is_private, made_once, private, set_by
+from fdgeom.operations.dependent import (
+    Dependent,
+    MadeOnce,
+    dependent_of,
+    is_private,
+    made_once,
+    private,
+    set_by,
+)
 from fdgeom.operations.interpolate import sampled
 from fdgeom.sections.matrices import MatrixAlong, check_positive_definite
 from fdgeom.validation import evaluated, place_and_time, real_array
@@ -141,10 +149,14 @@ class ConditionsInside(MultiFunction):
         if self._at_nodes is None or len(conditions) != 1 or not _is_of_place(*conditions):
             return map_expr_dag(self, value)
         (condition,) = conditions
-        share = self._share(condition)
         yes, no = (map_expr_dag(_Case(condition, k), value) for k in (0, 1))
-        # Without cells at the middle of which it is evaluated, nodes stay independent.
-        return share * yes + (1 - share) * no
+        if _jumps(yes) or _jumps(no):
+            return map_expr_dag(self, value)
+        # Without cells at the middle of which it is evaluated, nodes stay independent. A case need
+        # not be a number where it does not hold.
+        share = self._share(condition)
+        held = ufl.conditional(ufl.gt(share, 0), share * yes, ufl.zero())
+        return held + ufl.conditional(ufl.lt(share, 1), (1 - share) * no, ufl.zero())
 
     def _share(self, condition: Expr) -> Function:
         if condition not in self._shares:
@@ -152,6 +164,7 @@ class ConditionsInside(MultiFunction):
             share = Function(FunctionSpace(mesh, "CG", 1), name="share")
             inside = map_expr_dag(self, ufl.conditional(condition, 1.0, 0.0))
             self._shares[condition] = nodal_mean(inside, share, self._at_nodes)
+            dependent_of(share).expression = inside
         return self._shares[condition]
 
     def _middle(self, x: SpatialCoordinate) -> Function:

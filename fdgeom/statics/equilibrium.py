@@ -343,6 +343,8 @@ class StaticEquilibrium(OffTape, Compiled, NotCopied):
         self._motion.consistency.refuse_strains()
         before, path = self._problem.snapshot(), self._path
         direction, points = path.direction, list(path.points)
+        found = self._problem.found.snapshot
+        values = [] if found is None else found.values()
         with stop_annotating():
             point = self._replay.point()
             self._run_steps(action, steps, known=direction is not None)
@@ -351,6 +353,8 @@ class StaticEquilibrium(OffTape, Compiled, NotCopied):
         if path.at_limit:
             before.restore()
             path.direction, path.points = direction, points
+            if found is not None:
+                found.remember(values)
             raise NotImplementedError(
                 "StaticEquilibrium.follow() has reached a limit point of the load, where the equilibrium "
                 "has no derivatives by the load. The beam is again at the start of this call: take "
@@ -406,6 +410,11 @@ class StaticEquilibrium(OffTape, Compiled, NotCopied):
 
         For a beam a dict with both ends by name; for an assembly such a dict of the held ends of
         each beam, as `Assembly.reactions`. For joints to the ground use :meth:`force`.
+
+        Raises
+        ------
+        ValueError
+            If the present configuration is no equilibrium that was found for the present data.
         """
         self._motion.consistency.read_poses()
         self._problem.check_found("reactions")
@@ -424,19 +433,24 @@ class StaticEquilibrium(OffTape, Compiled, NotCopied):
             One of the assembly.
         side : {"second", "first"}
             The place that the force acts on.
+
+        Raises
+        ------
+        ValueError
+            If an argument is not as described, or as for :meth:`reactions`.
         """
-        return self._exerted(joint, side)[3:]
+        return self._exerted("force", joint, side)[3:]
 
     @not_taped
     def moment(self, joint: "Joint", side: str = "second") -> np.ndarray:
         """Moment (3, in space, about the node) of a joint on one of its places; see :meth:`force`."""
-        return self._exerted(joint, side)[:3]
+        return self._exerted("moment", joint, side)[:3]
 
-    def _exerted(self, joint: "Joint", side: str) -> np.ndarray:
+    def _exerted(self, what: str, joint: "Joint", side: str) -> np.ndarray:
         """(moment, force) of a joint on one of its places."""
         self._motion.consistency.read_poses()
         found = self._forces.exerted(joint, side)  # which checks the arguments
-        self._problem.check_found("joint")
+        self._problem.check_found(what)
         return found
 
     @not_taped

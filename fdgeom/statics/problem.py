@@ -33,7 +33,7 @@ from fdgeom.forms import simplify
 from fdgeom.lie import quaternion
 from fdgeom.lie.groups import R3xSO3
 from fdgeom.operations import Assemble, Copy, Map, Operation
-from fdgeom.operations.dependent import Sources
+from fdgeom.operations.dependent import Sources, refresh
 from fdgeom.statics.linear_algebra import gathered, to_scipy
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
@@ -131,7 +131,7 @@ class EquilibriumProblem:
         self._set_rows()
         self._set_forms()
         #: The last equilibrium and the data that it was found from.
-        self.found = Sources(*self.functions, self.residual_form)
+        self.found = Sources(*self.functions, self.residual_form, *self._given())
         self._runs: dict[Operation, Run] = {}
         self._x = np.zeros(self._size)
 
@@ -141,8 +141,13 @@ class EquilibriumProblem:
         made.take()
         return made
 
+    def _given(self) -> tuple[Expr, ...]:
+        """The expressions of given poses."""
+        return () if self.motion.held is None else tuple(self.motion.held.expressions())
+
     def check_found(self, what: str) -> None:
         """Raise ``ValueError`` if the present configuration is not an equilibrium that was found."""
+        refresh(self.residual_form, *self._given())
         if self.found.changed():
             raise ValueError(
                 f"{what}: the present configuration is no equilibrium that solve() has found for the "

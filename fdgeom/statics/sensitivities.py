@@ -85,6 +85,7 @@ class EquilibriumReplay(Replay):
         self._multipliers = () if problem.multiplier is None else (problem.multiplier,)
         poses = [f for beam in motion.members for f in (beam.position, beam.orientation)]
         strains = [beam.strain for beam in motion.members]
+        fields = [f for beam in motion.members for f in beam.functions().values()]
         #: The poses and strains of the beams.
         self._fields = poses, strains
         # A copy of the equilibrium, which counts as given in its equations.
@@ -93,8 +94,8 @@ class EquilibriumReplay(Replay):
         own = [*motion.configuration, *self._there, *self._multipliers, unknown.function]
         symbols = [*motion.model.clocks, problem.factor]
         super().__init__(
-            [*poses, *strains],
-            Coefficients([], keys([*poses, *strains, *own]), symbols, [self._residual]),
+            fields,
+            Coefficients([], keys([*fields, *own]), symbols, [self._residual]),
             [*self._multipliers, *symbols],
             motion.configuration,
         )
@@ -150,17 +151,21 @@ class EquilibriumReplay(Replay):
     # --- the run ---------------------------------------------------------------------------------
     @contextmanager
     def at(self, origin, inputs, left=MappingProxyType({})):
-        agreed = [beam.consistency.noted for beam in self._motion.members]
-        noted = [(s, s.values()) for s in (self._problem.found.snapshot, *agreed)]
+        found = self._problem.found.snapshot
+        values = found.values()
         try:
             with super().at(origin, inputs, left):
-                # A replay moves no beam to its strain: the run on the tape has refused that.
-                for snapshot in agreed:
-                    snapshot.take()
                 yield
         finally:
-            for snapshot, values in noted:
-                snapshot.remember(values)
+            found.remember(values)
+
+    def snapshots(self):
+        return tuple(beam.consistency.noted for beam in self._motion.members)
+
+    def _set_snapshots(self, origin, left):
+        # A replay moves no beam to its strain: the run on the tape has refused that.
+        for snapshot in self.snapshots():
+            snapshot.take()
 
     def run(self, program: LoadProgram) -> None:
         """Go to an equilibrium from the present inputs."""

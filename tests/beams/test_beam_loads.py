@@ -4,7 +4,19 @@ import re
 
 import numpy as np
 import pytest
-from firedrake import And, Constant, IntervalMesh, as_vector, conditional, gt, le, lt
+from firedrake import (
+    And,
+    Constant,
+    Function,
+    FunctionSpace,
+    IntervalMesh,
+    as_vector,
+    conditional,
+    gt,
+    le,
+    lt,
+    sqrt,
+)
 from verification.beams import INERTIA, SOFT, STIFFNESS, along, arc, order, set_smooth, uneven_mesh
 
 import fdgeom as fg
@@ -305,6 +317,30 @@ def test_a_place_that_changes():
     stepper.advance(1)
     found = fg.Momentum()(stepper.system)["linear_momentum"]
     assert found == pytest.approx([0, 2 * dt * 0.25 + 2 * dt * 0.5, 0], abs=1e-6)
+
+
+@pytest.mark.parametrize("method", [fg.PoissonIntegrator, fg.GeneralizedAlpha])
+def test_a_case_that_is_no_number_elsewhere(method):
+    """A load √(1/2 - s) on the first half, by the trapezoidal rule with a half at the ends of its cells."""
+    dt, force = 1e-2, lambda s: as_vector([0, conditional(lt(s, 0.5), sqrt(0.5 - s), 0.0), 0])
+    beam = fg.Beam(IntervalMesh(4, 1.0), ROUND, loads=fg.Load(force=force))
+    stepper = method(beam, dt)
+    stepper.advance(1)
+    found = fg.Momentum()(stepper.system)["linear_momentum"]
+    whole = 0.25 * (0.5 * np.sqrt(0.5) + np.sqrt(0.25) + 0.5 * 0.0)
+    assert found == pytest.approx([0, dt * whole, 0], abs=1e-6)
+
+
+def test_a_condition_on_data_by_cell():
+    """Of the cell before the end of the load, not the mean of both cells at its node."""
+    dt, mesh = 1e-2, IntervalMesh(4, 1.0)
+    data = Function(FunctionSpace(mesh, "DG", 0))
+    data.dat.data_wo[...] = [1.0, 2.0, 5.0, 7.0]
+    load = fg.Load(force=lambda s: as_vector([0, conditional(lt(s, 0.5), data, 0.0), 0]))
+    stepper = fg.PoissonIntegrator(fg.Beam(mesh, ROUND, loads=load), dt)
+    stepper.advance(1)
+    found = fg.Momentum()(stepper.system)["linear_momentum"]
+    assert found == pytest.approx([0, dt * 0.25 * (1.0 + 2.0), 0], abs=1e-6)
 
 
 @pytest.mark.parametrize("method", [fg.PoissonIntegrator, fg.EnergyMomentum])

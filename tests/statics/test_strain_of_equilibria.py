@@ -2,7 +2,16 @@
 
 import numpy as np
 import pytest
-from firedrake import Constant, Function, FunctionSpace, IntervalMesh, assemble, dx
+from firedrake import (
+    Constant,
+    Function,
+    FunctionSpace,
+    IntervalMesh,
+    as_vector,
+    assemble,
+    dx,
+    inner,
+)
 from firedrake.adjoint import (
     Control,
     ReducedFunctional,
@@ -120,6 +129,42 @@ def test_a_strain_set_before_a_solve_on_a_tape():
     pause_annotation()
 
 
+@pytest.mark.parametrize("name", ["velocity", "momentum"])
+def test_gradients_of_steps_after_statics(name):
+    """By a value set after, or before, an equilibrium on the tape: against differences of runs."""
+    beam = bar(4)
+    field = getattr(beam, name)
+    rate = as_vector([0.0, 0.0, 0.0, 0.0, 1.0, 0.0]) * beam.mesh.coordinates[0]
+    given = Function(field.function_space()).interpolate(rate)
+    statics, stepper = fg.StaticEquilibrium(beam), None
+
+    def end(value):
+        nonlocal stepper
+        beam.strain.assign(0)
+        beam.momentum.assign(0)
+        beam.reconstruct()
+        if name == "momentum":
+            field.assign(value)
+        statics.solve(0.5)
+        if name == "velocity":
+            field.assign(value)
+        stepper = stepper or fg.PoissonIntegrator(beam, 1e-6)
+        stepper.advance(3)
+        return assemble(inner(beam.momentum, beam.momentum) * dx + beam.strain[2] ** 2 * dx)
+
+    end(given)
+    h = 1e-3
+    # Of second order in h, of a function of second degree but for 1e-6 of it.
+    sides = [end(Function(given).assign((1 + sign * h) * given)) for sign in (1, -1)]
+    slope = (sides[0] - sides[1]) / (2 * h)
+    continue_annotation()
+    value = end(given)
+    pause_annotation()
+    found = ReducedFunctional(value, Control(given)).derivative()
+    assert slope > 0
+    assert np.vdot(found.dat.data_ro, given.dat.data_ro) == pytest.approx(slope, rel=1e-6)
+
+
 @pytest.mark.parametrize("change", ["new", "load", "pose", "strain", "steps"])
 def test_reactions_of_no_equilibrium(change):
     """Reactions are those of an equilibrium that was found, or an error."""
@@ -143,3 +188,24 @@ def test_reactions_of_no_equilibrium(change):
     statics.solve()
     torque = MOMENT * {"steps": 1.01, "load": 2.0}.get(change, 1.0)
     assert statics.reactions()["left"][0][2] == pytest.approx(-torque, rel=1e-9, abs=ROUND_OFF)
+
+
+def test_reactions_after_a_change_of_data():
+    """Of a modulus that a section samples, and of a Constant in a given pose."""
+    modulus = Function(FunctionSpace(IntervalMesh(4, LENGTH), "R", 0)).assign(MODULUS)
+    end = Constant(0.0)
+
+    held = fg.GivenPose(position=lambda t: as_vector([LENGTH + end, 0, 0]))
+    section = fg.Section.circle(RADIUS, density=DENSITY, youngs_modulus=modulus, poisson_ratio=0.3)
+    mesh = modulus.function_space().mesh()
+    beam = fg.Beam(mesh, section, left="clamped", right=held)
+    statics = fg.StaticEquilibrium(beam)
+    statics.solve()
+    for change in (lambda: modulus.assign(2 * MODULUS), lambda: end.assign(1e-3)):
+        change()
+        with pytest.raises(ValueError, match="call solve"):
+            statics.reactions()
+        statics.solve()
+    _, force = statics.reactions()["right"]
+    pull = 2 * MODULUS * np.pi * RADIUS**2 * 1e-3
+    assert force == pytest.approx([pull, 0, 0], rel=1e-9, abs=1e-3)

@@ -50,7 +50,7 @@ class RodConsistency(Consistency):
             beam.consistency.synchronised(strain_follows=True)
         self.written.take()
 
-    # --- poses alone, for statics ------------------------------------------------------------------
+    # --- poses and strains, for statics ------------------------------------------------------------
     def read_poses(self) -> None:
         """Copy the configuration from the beams, if the motion has Functions of its own."""
         super().synchronise()  # which checks data
