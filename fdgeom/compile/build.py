@@ -83,11 +83,8 @@ def declared(name: str, file: str) -> type[ctypes.Structure]:
     for line in filter(None, map(str.strip, body.split(";"))):
         kind, names = re.match(r"(?:const )?(\w+)(.*)", line, re.DOTALL).groups()
         for one in names.split(","):
-            member = re.findall(r"\w+", one)[-1]
-            if "*" in one:
-                members.append((member, ctypes.c_void_p))
-            else:
-                members.append((member, _TYPES[kind] if kind in _TYPES else globals()[kind]))
+            kind_of = ctypes.c_void_p if "*" in one else _TYPES[kind]
+            members.append((re.findall(r"\w+", one)[-1], kind_of))
     return type(name, (ctypes.Structure,), {"_fields_": members})
 
 

@@ -69,18 +69,12 @@ class Scalars:
     def _evaluate(self, e):
         g = self._program
         if isinstance(e, c.Zero):
-            return self._filled(e.ufl_shape + e.ufl_index_dimensions, g.zero)
+            return np.full(e.ufl_shape + e.ufl_index_dimensions, g.zero, dtype=object)
         if isinstance(e, c.ScalarValue):
-            return self._filled((), g.const(float(e)))
-        if isinstance(e, c.Identity):
-            made = self._filled(e.ufl_shape, g.zero)
-            np.fill_diagonal(made, g.one)
-            return made
-        if isinstance(e, c.PermutationSymbol):
-            made = self._filled(e.ufl_shape, g.zero)
-            for index in np.ndindex(made.shape):
-                made[index] = g.const(float(e[index]))
-            return made
+            return g.const(float(e))
+        if isinstance(e, (c.Identity, c.PermutationSymbol)):
+            entries = [g.const(float(e[index])) for index in np.ndindex(e.ufl_shape)]
+            return np.array(entries, dtype=object).reshape(e.ufl_shape)
         if isinstance(e, c.Grad):
             depth = 0
             while isinstance(e, c.Grad):
@@ -119,12 +113,6 @@ class Scalars:
             pick = lambda a, b: g.select(g.compare(sign, a, b), a, b)  # noqa: E731
             return np.frompyfunc(pick, 2, 1)(*self._aligned(e, values))
         raise CannotCompile(f"the operation {type(e).__name__} on a chain")
-
-    @staticmethod
-    def _filled(shape, node: int) -> np.ndarray:
-        made = np.empty(shape, dtype=object)
-        made.fill(node)
-        return made
 
     @staticmethod
     def _aligned(e, values):

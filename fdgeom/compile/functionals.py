@@ -196,9 +196,7 @@ def constant_values(program: ScalarProgram, e) -> list[int]:
 
 
 def _array(values: Sequence[int], e, shape: tuple | None = None) -> np.ndarray:
-    made = np.empty(len(values), dtype=object)
-    made[:] = values
-    return made.reshape(e.ufl_shape if shape is None else shape)
+    return np.array(values, dtype=object).reshape(e.ufl_shape if shape is None else shape)
 
 
 def slopes_of(program: ScalarProgram, works: Works, inputs: Sequence[int]) -> list[int]:

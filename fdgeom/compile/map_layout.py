@@ -71,12 +71,8 @@ class MapLayout(Layout):
         """How many of so many places each block has."""
 
         def make() -> np.ndarray:
-            blocks = -(-total // WIDTH)
-            counts = np.full(blocks + 1, WIDTH, dtype=np.int64)
-            counts[-1] = 0
-            if blocks:
-                counts[-2] = total - WIDTH * (blocks - 1)
-            return counts
+            # A block of none comes last.
+            return np.clip(total - WIDTH * np.arange(-(-total // WIDTH) + 1), 0, WIDTH)
 
         return self.made_once(("counts", total), make)
 

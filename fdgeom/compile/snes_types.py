@@ -321,13 +321,8 @@ class ChainLU(Described):
         sizes = [field.owned.size for field in self._right]
         starts = np.cumsum([0, *sizes])
         #: The degrees of freedom that are prescribed.
-        self._given = np.concatenate(
-            [np.array([], dtype=int)]
-            + [
-                starts[e.part] + np.asarray(e.dofs)[np.asarray(e.dofs) < sizes[e.part]]
-                for e in essential
-            ]
-        )
+        own = [starts[e.part] + e.dofs[e.dofs < sizes[e.part]] for e in essential]
+        self._given = np.concatenate([np.array([], dtype=int), *own])
 
     def setUp(self, pc: PETSc.PC) -> None:
         """Linearise at the present value of the unknown."""
