@@ -61,8 +61,8 @@ class ReplayBlock(Block):
 
     def _add_left(self, replay: Replay) -> None:
         """Depend on the values before they were set on the tape, with which replays compare."""
-        # Pairs of the number of the snapshot and the Function.
-        self._left: list[tuple[int, Function]] = []
+        # The number of the snapshot, the Function, and the keys of parts that do not count.
+        self._left: list[tuple[int, Function, Set[int]]] = []
         for n, snapshot in enumerate(replay.snapshots()):
             for f in replay.inputs:
                 known = variables.known(snapshot, f)
@@ -76,7 +76,7 @@ class ReplayBlock(Block):
                 tape.add_to_checkpointable_state(variable, variable.last_use)
                 variable.last_use = tape.latest_timestep
                 self._dependencies.append(variable)
-                self._left.append((n, f))
+                self._left.append((n, f, known.without))
 
     def _set_of_data(self, *, all_of_them: bool = False) -> list[set[int]]:
         """For each snapshot the keys of data that an operation on the tape has set since then."""
@@ -121,10 +121,10 @@ class ReplayBlock(Block):
         names, changed = set(snapshot.keys()), snapshot.changed_keys()
         for f in (*self.replay.inputs, *self.replay.views):
             own, variable = keys([f]) & names, known_variable(f)
-            if own and not own & changed and variable is not None:
+            if own - changed and variable is not None:
                 values = self.replay.seen.get(id(f), (None, None))[1]
                 snapshot.known_by[id(f)] = variables.Known(
-                    variable, values, bool(own & sampled), weakref.ref(self)
+                    variable, values, bool(own & sampled), own & changed, weakref.ref(self)
                 )
 
     def __str__(self) -> str:
@@ -160,10 +160,11 @@ class ReplayBlock(Block):
         """Context of the replay in which the dependencies of the block have these values."""
         left = {
             (n, key(part)): np.array(value.dat.data_ro_with_halos)
-            for (n, f), whole in zip(
+            for (n, f, without), whole in zip(
                 self._left, values[len(self._inputs) : self._read], strict=True
             )
             for part, value in zip(parts(f), parts(whole), strict=True)
+            if key(part) not in without
         }
         return self.replay.at(self._origin, values[: len(self._inputs)], left)
 

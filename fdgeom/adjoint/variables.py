@@ -2,7 +2,7 @@
 
 import warnings
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,6 +65,8 @@ class Known:
     values: Kept | None = None
     #: Whether the Function counts as a function of time.
     sampled: bool = False
+    #: Keys of its parts whose values were others in the snapshot.
+    without: Set[int] = frozenset()
     block: Callable = lambda: None
 
 

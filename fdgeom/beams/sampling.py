@@ -146,17 +146,14 @@ class ConditionsInside(MultiFunction):
         asked = (e for e in unique_pre_traversal(value) if isinstance(e, Conditional))
         conditions = {e.ufl_operands[0] for e in asked}
         # Several would not be independent of one another at their nodes.
-        if self._at_nodes is None or len(conditions) != 1 or not _is_of_place(*conditions):
+        alone = self._at_nodes is not None and len(conditions) == 1 and not _jumps(value)
+        if not alone or not _is_of_place(*conditions):
             return map_expr_dag(self, value)
+        # Without cells at the middle of which it is evaluated, nodes stay independent.
         (condition,) = conditions
-        yes, no = (map_expr_dag(_Case(condition, k), value) for k in (0, 1))
-        if _jumps(yes) or _jumps(no):
-            return map_expr_dag(self, value)
-        # Without cells at the middle of which it is evaluated, nodes stay independent. A case need
-        # not be a number where it does not hold.
         share = self._share(condition)
-        held = ufl.conditional(ufl.gt(share, 0), share * yes, ufl.zero())
-        return held + ufl.conditional(ufl.lt(share, 1), (1 - share) * no, ufl.zero())
+        yes, no = (map_expr_dag(_Case(condition, share, holds), value) for holds in (True, False))
+        return share * yes + (1 - share) * no
 
     def _share(self, condition: Expr) -> Function:
         if condition not in self._shares:
@@ -180,17 +177,21 @@ class ConditionsInside(MultiFunction):
 
 
 class _Case(MultiFunction):
-    """An expression where a condition holds (0), or where it does not (1)."""
+    """An expression where a condition holds, or where it does not, given the share of each node."""
 
     expr = MultiFunction.reuse_if_untouched
 
-    def __init__(self, condition: Expr, case: int) -> None:
+    def __init__(self, condition: Expr, share: Expr, holds: bool) -> None:
         super().__init__()
-        self._condition, self._case = condition, case
+        self._condition, self._share, self._holds = condition, share, holds
 
-    def conditional(self, o, condition, *cases):
-        same = o.ufl_operands[0] == self._condition
-        return cases[self._case] if same else self.reuse_if_untouched(o, condition, *cases)
+    def conditional(self, o, condition, one, other):
+        if o.ufl_operands[0] != self._condition:
+            return self.reuse_if_untouched(o, condition, one, other)
+        # A case need not be a number at nodes without a share of it, which is 0 or 1 to round-off.
+        if self._holds:
+            return ufl.conditional(ufl.gt(self._share, 0), one, other)
+        return ufl.conditional(ufl.lt(self._share, 1 - 1e-9), other, one)
 
 
 def _is_of_place(condition: Expr) -> bool:

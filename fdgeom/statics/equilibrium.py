@@ -343,8 +343,9 @@ class StaticEquilibrium(OffTape, Compiled, NotCopied):
         self._motion.consistency.refuse_strains()
         before, path = self._problem.snapshot(), self._path
         direction, points = path.direction, list(path.points)
-        found = self._problem.found.snapshot
-        values = [] if found is None else found.values()
+        agreed = [beam.consistency.noted for beam in self._motion.members]
+        agreed += [s for s in [self._problem.found.snapshot] if s is not None]
+        noted = [(snapshot, snapshot.values()) for snapshot in agreed]
         with stop_annotating():
             point = self._replay.point()
             self._run_steps(action, steps, known=direction is not None)
@@ -353,8 +354,8 @@ class StaticEquilibrium(OffTape, Compiled, NotCopied):
         if path.at_limit:
             before.restore()
             path.direction, path.points = direction, points
-            if found is not None:
-                found.remember(values)
+            for snapshot, values in noted:
+                snapshot.remember(values)
             raise NotImplementedError(
                 "StaticEquilibrium.follow() has reached a limit point of the load, where the equilibrium "
                 "has no derivatives by the load. The beam is again at the start of this call: take "

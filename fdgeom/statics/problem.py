@@ -131,7 +131,7 @@ class EquilibriumProblem:
         self._set_rows()
         self._set_forms()
         #: The last equilibrium and the data that it was found from.
-        self.found = Sources(*self.functions, self.residual_form, *self._given())
+        self.found = Sources(*self.functions, self.residual_form, *self.given_poses())
         self._runs: dict[Operation, Run] = {}
         self._x = np.zeros(self._size)
 
@@ -141,13 +141,13 @@ class EquilibriumProblem:
         made.take()
         return made
 
-    def _given(self) -> tuple[Expr, ...]:
+    def given_poses(self) -> tuple[Expr, ...]:
         """The expressions of given poses."""
         return () if self.motion.held is None else tuple(self.motion.held.expressions())
 
     def check_found(self, what: str) -> None:
         """Raise ``ValueError`` if the present configuration is not an equilibrium that was found."""
-        refresh(self.residual_form, *self._given())
+        refresh(self.residual_form, *self.given_poses())
         if self.found.changed():
             raise ValueError(
                 f"{what}: the present configuration is no equilibrium that solve() has found for the "

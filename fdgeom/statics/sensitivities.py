@@ -86,6 +86,7 @@ class EquilibriumReplay(Replay):
         poses = [f for beam in motion.members for f in (beam.position, beam.orientation)]
         strains = [beam.strain for beam in motion.members]
         fields = [f for beam in motion.members for f in beam.functions().values()]
+        fields = list(dict.fromkeys([*fields, *motion.configuration]))
         #: The poses and strains of the beams.
         self._fields = poses, strains
         # A copy of the equilibrium, which counts as given in its equations.
@@ -95,7 +96,9 @@ class EquilibriumReplay(Replay):
         symbols = [*motion.model.clocks, problem.factor]
         super().__init__(
             fields,
-            Coefficients([], keys([*fields, *own]), symbols, [self._residual]),
+            Coefficients(
+                [], keys([*fields, *own]), symbols, [self._residual, *problem.given_poses()]
+            ),
             [*self._multipliers, *symbols],
             motion.configuration,
         )
