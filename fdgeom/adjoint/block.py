@@ -38,10 +38,7 @@ class ReplayBlock(Block):
         variables.warn_of_reading(replay)
         touched = variables.touched(replay)
         #: For each snapshot: keys of the state that an operation on the tape has set since then.
-        self._set = [
-            keys(variables.views_set(replay, lambda f, s=snapshot: variables.known(s, f).variable))
-            for snapshot in replay.snapshots()
-        ]
+        self._set = [variables.keys_set(replay, snapshot) for snapshot in replay.snapshots()]
         for f in replay.fields:
             variables.refuse_assigned(f)
             refuse_set(f)
@@ -113,12 +110,14 @@ class ReplayBlock(Block):
             for f in replay.views
             if known_variable(f) is not None and whole_of(f) is not f
         }
-        for snapshot in replay.snapshots():
-            self._note(snapshot, sampled)
+        for snapshot, was_set in zip(replay.snapshots(), self._set, strict=True):
+            kept = set() if replay.saves is None else was_set - replay.saves
+            self._note(snapshot, sampled, kept)
 
-    def _note(self, snapshot, sampled: Set[int]) -> None:
+    def _note(self, snapshot, sampled: Set[int], kept: Set[int]) -> None:
         """Save with a snapshot the block variables of the Functions whose values it holds now."""
-        names, changed = set(snapshot.keys()), snapshot.changed_keys()
+        # kept: what was set before the run and counts as set after it.
+        names, changed = set(snapshot.keys()), snapshot.changed_keys() | kept
         for f in (*self.replay.inputs, *self.replay.views):
             own, variable = keys([f]) & names, known_variable(f)
             if own - changed and variable is not None:

@@ -41,6 +41,8 @@ class Replay:
 
     #: Whether data that change before each step count as functions of time.
     samples = False
+    #: The keys that a run saves anew in its snapshots; None: all of them.
+    saves: Set[int] | None = None
     #: The name of the run in messages.
     name = "a run"
 

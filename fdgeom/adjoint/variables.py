@@ -65,7 +65,7 @@ class Known:
     values: Kept | None = None
     #: Whether the Function counts as a function of time.
     sampled: bool = False
-    #: Keys of its parts whose values were others in the snapshot.
+    #: Keys of its parts that the snapshot does not hold, or that count as set.
     without: Set[int] = frozenset()
     block: Callable = lambda: None
 
@@ -88,6 +88,12 @@ def views_set(replay: Replay, last: Callable) -> list[Function]:
     wholes = {id(whole_of(view)) for view in found}
     more = [f for f in replay.state if is_set(f, last(f)) and id(f) not in wholes]
     return list({id(f): f for f in (*found, *replay.views_of(keys(more)))}.values())
+
+
+def keys_set(replay: Replay, snapshot) -> set[int]:
+    """The keys of the state that an operation on the tape has set since a snapshot was taken."""
+    found = keys(views_set(replay, lambda f: known(snapshot, f).variable))
+    return found.union(*(known(snapshot, f).without for f in replay.state))
 
 
 def is_set(function: Function, last: BlockVariable | None) -> bool:

@@ -36,17 +36,17 @@ class TapedPoint:
     def __init__(
         self,
         poses: Sequence[Function],
-        strains: Sequence[Function],
+        moved: Sequence[Function],
         carried: Sequence[Function],
     ) -> None:
-        self._poses, self._others = poses, [*strains, *carried]
-        self._begun, self._strains = Kept(poses), Kept(strains)
+        self._poses, self._others = poses, [*moved, *carried]
+        self._begun, self._moved = Kept(poses), Kept(moved)
 
     def reach(self) -> None:
         """Save the present configuration, and restore that at the start of the path."""
         self._reached = Kept([*self._poses, *self._others])
         self._begun.restore()
-        self._strains.restore()
+        self._moved.restore()
 
     def stand(self) -> None:
         """Go from a configuration at the start of the path to the point."""
@@ -87,8 +87,9 @@ class EquilibriumReplay(Replay):
         strains = [beam.strain for beam in motion.members]
         fields = [f for beam in motion.members for f in beam.functions().values()]
         fields = list(dict.fromkeys([*fields, *motion.configuration]))
-        #: The poses and strains of the beams.
-        self._fields = poses, strains
+        self.saves = keys([*poses, *strains])
+        #: The poses of the beams, and what else a path moves.
+        self._fields = poses, [*strains, *motion.configuration]
         # A copy of the equilibrium, which counts as given in its equations.
         self._there = tuple(Function(f.function_space()) for f in motion.configuration)
         self._residual = simplify(self._form())
