@@ -93,7 +93,7 @@ class EquilibriumReplay(Replay):
         # A copy of the equilibrium, which counts as given in its equations.
         self._there = tuple(Function(f.function_space()) for f in motion.configuration)
         self._residual = simplify(self._form())
-        own = [*motion.configuration, *self._there, *self._multipliers, unknown.function]
+        own = [*self._there, *self._multipliers, unknown.function]
         symbols = [*motion.model.clocks, problem.factor]
         super().__init__(
             fields,
@@ -101,7 +101,6 @@ class EquilibriumReplay(Replay):
                 [], keys([*fields, *own]), symbols, [self._residual, *problem.given_poses()]
             ),
             [*self._multipliers, *symbols],
-            motion.configuration,
         )
         self._operations = self._made_operations()
 
