@@ -3,6 +3,7 @@
 import gc
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import ufl
@@ -26,19 +27,23 @@ from ufl.algorithms.remove_complex_nodes import remove_complex_nodes
 from ufl.classes import (
     Abs,
     Condition,
+    Derivative,
     Division,
     Expr,
     Form,
+    GeometricQuantity,
     Integral,
     MaxValue,
     MinValue,
     Product,
+    SpatialCoordinate,
     Sum,
     Zero,
 )
 from ufl.corealg.multifunction import MultiFunction
 from ufl.corealg.traversal import unique_pre_traversal
 from ufl.domain import extract_domains
+from ufl.sobolevspace import H1
 
 from fdgeom.compat import cache_of, data_ids
 from fdgeom.errors import CannotCompile
@@ -56,6 +61,18 @@ _KINKS = (Abs, Condition, MaxValue, MinValue)
 def is_real(function) -> bool:
     """Whether a Function, or a part of it, is a number: a Function of a Real space."""
     return any(V.ufl_element().family() == "Real" for V in function.function_space())
+
+
+def jumps(value: Expr) -> bool:
+    """Whether an expression may have several values at a node between two cells."""
+    domains: Sequence[Any] = extract_domains(value)
+    functions = [*extract_coefficients(value), *(d.coordinates for d in domains)]
+    if any(f.function_space().ufl_element() not in H1 for f in functions if not is_real(f)):
+        return True
+    return any(
+        isinstance(e, Derivative | GeometricQuantity) and not isinstance(e, SpatialCoordinate)
+        for e in unique_pre_traversal(value)
+    )
 
 
 def parts_of(value, shapes: Sequence[tuple[int, ...]], name: str = "value") -> tuple[Expr, ...]:

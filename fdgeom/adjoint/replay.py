@@ -79,6 +79,10 @@ class Replay:
         """The snapshots that detect values set since then; none in general."""
         return ()
 
+    def others(self) -> list[Snapshot]:
+        """The other snapshots that a run takes."""
+        return []
+
     def reached_by(self, wanted: Sequence[Function]) -> set[int]:
         """The keys of data and of all fields that depend on them."""
         return self._coefficients.reached_by(wanted)
@@ -124,8 +128,8 @@ class Replay:
 
         ``left`` are other values of snapshots, by their number and the key of the part.
         """
-        snapshots, dependents = self.snapshots(), self._coefficients.dependents
-        remembered = [snapshot.values() for snapshot in snapshots]
+        dependents = self._coefficients.dependents
+        remembered = [(s, s.values()) for s in (*self.snapshots(), *self.others())]
         with MadeOnce.replayed():
             self._coefficients.refresh()
             made = [dependent.made.values() for dependent in dependents]
@@ -148,7 +152,7 @@ class Replay:
                     self._live.restore()
                     for dependent, values in zip(dependents, made, strict=True):
                         dependent.accept(values)
-                    for snapshot, values in zip(snapshots, remembered, strict=True):
+                    for snapshot, values in remembered:
                         snapshot.remember(values)
 
     def _stand(self, origin: Any) -> None:

@@ -19,17 +19,16 @@ from firedrake import (
 )
 from tsfc.ufl_utils import extract_firedrake_constants
 from ufl.algorithms import extract_coefficients, extract_type, replace
-from ufl.classes import Conditional, Derivative, Form, GeometricQuantity, Variable
+from ufl.classes import Conditional, Form, Variable
 from ufl.core.expr import Expr
 from ufl.corealg.map_dag import map_expr_dag
 from ufl.corealg.multifunction import MultiFunction
 from ufl.corealg.traversal import unique_pre_traversal
 from ufl.domain import extract_domains
-from ufl.sobolevspace import H1
 
 from fdgeom.clock import Time
 from fdgeom.execution import VectorAssembly
-from fdgeom.forms import is_real, scalar_space
+from fdgeom.forms import is_real, jumps, scalar_space
 from fdgeom.line import bounds, coordinates_of
 from fdgeom.measures import gauss_lobatto
 from fdgeom.messages import format_value, is_function
@@ -86,7 +85,7 @@ def mean_at_nodes(name: str, value, mesh, element):
     if not isinstance(value, Expr):
         return value
     by_cell = ConditionsInside().of(value)
-    if not _jumps(by_cell):
+    if not jumps(by_cell):
         return value
     value = by_cell
     in_cells = TensorFunctionSpace(mesh, BrokenElement(element), shape=(6, 6))
@@ -146,7 +145,7 @@ class ConditionsInside(MultiFunction):
         asked = (e for e in unique_pre_traversal(value) if isinstance(e, Conditional))
         conditions = {e.ufl_operands[0] for e in asked}
         # Several would not be independent of one another at their nodes.
-        alone = self._at_nodes is not None and len(conditions) == 1 and not _jumps(value)
+        alone = self._at_nodes is not None and len(conditions) == 1 and not jumps(value)
         if not alone or not _is_of_place(*conditions):
             return map_expr_dag(self, value)
         # Without cells at the middle of which it is evaluated, nodes stay independent.
@@ -202,17 +201,6 @@ def _is_of_place(condition: Expr) -> bool:
         fixed
         and bool(extract_type(condition, SpatialCoordinate))
         and not (extract_coefficients(condition) or extract_type(condition, Variable))
-    )
-
-
-def _jumps(value: Expr) -> bool:
-    """Whether an expression may have several values at a node between two cells."""
-    functions = [*extract_coefficients(value), *(d.coordinates for d in extract_domains(value))]
-    if any(f.function_space().ufl_element() not in H1 for f in functions if not is_real(f)):
-        return True
-    return any(
-        isinstance(e, Derivative | GeometricQuantity) and not isinstance(e, SpatialCoordinate)
-        for e in unique_pre_traversal(value)
     )
 
 

@@ -18,17 +18,12 @@ from fdgeom.errors import CannotCompile
 from fdgeom.forms import simplify
 from fdgeom.messages import Described
 from fdgeom.operations import PROBLEM, WORDS, Prescribed, Reason, Solve, dofs_of
+from fdgeom.operations.convergence import PETSC_REASONS
 
 # PETSc's stubs make a reason an int and take a ConvergedReason.
 REASON: Any = PETSc.SNES.ConvergedReason
 # Parameters of the form compiler that change the numbers of a form.
 _OF_QUADRATURE = {"quadrature_degree", "quadrature_rule"}
-#: PETSc's reasons for those of compiled Newton iterations.
-DIVERGED = {
-    -1: REASON.DIVERGED_MAX_IT,
-    -2: REASON.DIVERGED_LINEAR_SOLVE,
-    -3: REASON.DIVERGED_FUNCTION_NANORINF,
-}
 
 
 def problem_of(
@@ -142,7 +137,7 @@ class LocalNewton(Described):
             return
         start.copy(x)
         spread(x.getArray(readonly=True), self._fields)
-        snes.setConvergedReason(DIVERGED[reason])
+        snes.setConvergedReason(PETSC_REASONS[reason])
 
     def _iterations(self) -> int:
         return self._executor.stats()["newton_iterations"]
@@ -252,9 +247,10 @@ class ChainNewton(Described):
             self._iteration.end()
             collect(self._fields, x.getArray())
             return
-        self.failure = WORDS.get(reason)
-        if reason in DIVERGED:
-            snes.setConvergedReason(DIVERGED[reason])
+        self.failure = WORDS[reason]
+        # That of a convergence test is PETSc's already.
+        if reason != Reason.GROWN:
+            snes.setConvergedReason(PETSC_REASONS[reason])
 
     def _iterate(self, snes: PETSc.SNES) -> tuple[int, int]:
         run, report = self._iteration.run, self._iteration.report

@@ -37,6 +37,7 @@ from fdgeom.compile.map_layout import MapLayout
 from fdgeom.errors import CannotCompile, SolveFailed
 from fdgeom.operations import (
     LOCAL_TEST,
+    WORDS,
     Check,
     HostOperation,
     Operation,
@@ -73,16 +74,6 @@ _PLANS = 4
 _INVERSE = 64
 #: Chains of at least so many blocks of places are advanced in larger blocks.
 _LONG = 4096 // WIDTH
-
-#: Why a solve failed, by the `Reason` of convergence.hpp.
-_REASONS = {
-    -1: "too many iterations",
-    -2: "a singular Jacobian block",
-    -3: "values that are not finite",
-    -5: "a residual that has grown",
-    -6: "updates that do not get smaller",
-    -7: "updates that circle, as at the kink of friction",
-}
 
 #: Where a call finds a field: ``place(call, part, writes)`` is its address and the distance to the same
 #: field of the next step, in numbers.
@@ -427,7 +418,7 @@ class Unit:
         if self._ghosts is not None:
             pairs = self.layout.comm.allgather((where, norm))
             where, norm = next((pair for pair in pairs if pair[0]), pairs[0])
-        words = _REASONS.get(reason, f"code {reason}")
+        words = WORDS[reason]
         if code.test is None:
             failure = SolveFailed(
                 f"the local solve for {op.name} stopped with {words} at {where}, where a residual of "

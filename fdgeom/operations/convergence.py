@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from typing import Any
 
 from firedrake import Function
 from petsc4py import PETSc
@@ -30,17 +31,21 @@ class Reason(IntEnum):
 #: Why an iteration has failed.
 WORDS: dict[int, str] = {
     Reason.TOO_MANY: "too many iterations",
-    Reason.SINGULAR: "a singular matrix",
+    Reason.SINGULAR: "a singular Jacobian",
     Reason.NOT_FINITE: "values that are not finite",
-    Reason.GROWN: "divergence",
+    Reason.GROWN: "a residual that has grown",
+    Reason.NOT_CONTRACTING: "updates that do not get smaller",
+    Reason.CIRCLING: "updates that circle, as at the kink of friction",
 }
 _OF_PETSC = PETSc.SNES.ConvergedReason
 #: PETSc's numbers.
-PETSC_REASONS = {
+PETSC_REASONS: dict[int, Any] = {
     Reason.ITERATING: _OF_PETSC.ITERATING,
     Reason.ABSOLUTE: _OF_PETSC.CONVERGED_FNORM_ABS,
     Reason.RELATIVE: _OF_PETSC.CONVERGED_FNORM_RELATIVE,
     Reason.UPDATE: _OF_PETSC.CONVERGED_SNORM_RELATIVE,
+    Reason.TOO_MANY: _OF_PETSC.DIVERGED_MAX_IT,
+    Reason.SINGULAR: _OF_PETSC.DIVERGED_LINEAR_SOLVE,
     Reason.NOT_FINITE: _OF_PETSC.DIVERGED_FUNCTION_NANORINF,
     Reason.GROWN: _OF_PETSC.DIVERGED_DTOL,
     # Another attempt follows, so PETSc should not report a failure.

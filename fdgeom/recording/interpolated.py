@@ -7,7 +7,7 @@ import ufl
 from firedrake import Function
 from ufl.algorithms import extract_coefficients
 
-from fdgeom.forms import shaped_space
+from fdgeom.forms import jumps, shaped_space
 from fdgeom.operations import Interpolation
 from fdgeom.operations.dependent import refresh
 
@@ -43,6 +43,6 @@ def common_element(mesh, expressions: list) -> finat.ufl.FiniteElement:
         if c.ufl_element().family() != "Real"
     ]
     elements = [mesh.coordinates.ufl_element(), *(c.ufl_element() for c in coefficients)]
-    family = "CG" if all(e in ufl.H1 for e in elements) else "DG"
+    family = "DG" if any(jumps(ufl.as_ufl(e)) for e in expressions) else "CG"
     degree = max(e.embedded_superdegree for e in elements)
     return finat.ufl.FiniteElement(family, mesh.ufl_cell(), degree, variant="equispaced")

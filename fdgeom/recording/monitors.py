@@ -35,21 +35,21 @@ def hold(form: ufl.BaseForm | float, name: str) -> Callable[[], float]:
     if isinstance(form, ufl.BaseForm) and not form.arguments():
         assembler = get_assembler(form)
         return lambda: float(assembler.assemble())
-    if isinstance(form, int | float):
-        return lambda: float(form)
+    # A sum of no forms. Other numbers would be those of the time when the monitor was made.
+    if type(form) is int and form == 0:
+        return lambda: 0.0
     hint = " (multiply it by a measure, say dx)" if isinstance(form, ufl.core.expr.Expr) else ""
+    hint = " (which would stay as it is)" if isinstance(form, int | float) else hint
     raise TypeError(
         f"'{name}' must be a 0-form, a UFL form without arguments, got {format_value(form)}{hint}"
     )
 
 
 def _assembled(form: ufl.BaseForm | float, name: str) -> float:
-    if isinstance(form, int | float):
-        return float(form)
     with stop_annotating():
         hold(form, name)  # for its errors
         refresh(form)
-    return assemble(form)
+    return assemble(form) if isinstance(form, ufl.BaseForm) else 0.0
 
 
 def _each(forms, action: Callable):

@@ -343,9 +343,7 @@ class StaticEquilibrium(OffTape, Compiled, NotCopied):
         self._motion.consistency.refuse_strains()
         before, path = self._problem.snapshot(), self._path
         direction, points = path.direction, list(path.points)
-        agreed = [beam.consistency.noted for beam in self._motion.members]
-        agreed += [s for s in [self._problem.found.snapshot] if s is not None]
-        noted = [(snapshot, snapshot.values()) for snapshot in agreed]
+        noted = [(s, s.values()) for s in (*self._replay.snapshots(), *self._replay.others())]
         with stop_annotating():
             point = self._replay.point()
             self._run_steps(action, steps, known=direction is not None)

@@ -177,3 +177,26 @@ def test_a_shape_that_is_not_at_the_arc_length(speed):
     assert len(texts) == (speed != 1)
     if texts:
         assert "sheared against its mesh by 50%" in texts[0]
+
+
+@pytest.mark.parametrize("off", ["nothing", "position", "velocity"])
+def test_joints_of_small_beams(off):
+    """Two beams of 10 μm that turn as one, their places or velocities a millionth off or not."""
+    length, rate = 1e-5, 3.0
+    section = fg.Section.rectangle(1e-6, 1e-6, **MATERIAL)
+    a, b = (fg.Beam(IntervalMesh(2, length), section) for _ in range(2))
+    b.reconstruct(position=(length, 0, 0))
+    beams = fg.Assembly([a, b], fg.Spherical(a.right, b.left))
+    for beam in (a, b):
+        beam.velocity.dat.data[:, 2] = rate
+        # ω × (x - x₀) in the body frame, whose axes are those of space.
+        beam.velocity.dat.data[:, 4] = rate * (beam.position.dat.data_ro[:, 0] - 2 * length)
+    if off == "nothing":
+        fg.GeneralizedAlpha(beams, 1e-9)
+        return
+    if off == "position":
+        b.position.dat.data[:, 1] += 1e-6 * length
+    else:
+        b.velocity.dat.data[:, 4] += 1e-6 * rate * length
+    with pytest.raises(ValueError, match="does not fulfil"):
+        fg.GeneralizedAlpha(beams, 1e-9)

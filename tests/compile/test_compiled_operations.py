@@ -366,7 +366,7 @@ def test_a_failed_solve_leaves_the_state_of_the_last_good_step(cells):
 def test_singular_and_infinite_solves():
     u, a, w = Function(AT_NODES, name="u"), field(AT_NODES, 1), TestFunction(AT_NODES)
     measure = dx(metadata=LUMPED)
-    for coefficient, words in ((0.0, "a singular Jacobian block"), (np.nan, "not finite")):
+    for coefficient, words in ((0.0, "a singular Jacobian"), (np.nan, "not finite")):
         b = Function(AT_NODES).assign(1.0)
         b.dat.data_wo[4] = coefficient
         work = (b * u - a) * w * measure

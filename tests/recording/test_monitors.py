@@ -48,7 +48,7 @@ def test_casimirs_of_the_system_and_of_ones_own():
 def test_functionals_of_numbers_and_vectors():
     system = Oscillators(cells=3)
     assert sample(Functional("mass", system.q * dx), system) == {"mass": pytest.approx(7.5)}
-    two = sample(Functional("two", [system.q * dx, 0.0]), system)["two"]
+    two = sample(Functional("two", [system.q * dx, 0]), system)["two"]
     assert np.allclose(two, [7.5, 0.0], rtol=1e-15)
 
 

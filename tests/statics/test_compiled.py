@@ -295,7 +295,7 @@ def test_equilibria_that_fall_back_are_counted_and_said(monkeypatch):
         statics.solve(steps=2)
     assert len(said) == 1
     assert statics.is_compiled
-    assert statics.fallbacks == {"a singular matrix": 2}
+    assert statics.fallbacks == {"a singular Jacobian": 2}
     assert statics.solver_stats()["steps_through_petsc"] == 2
     plain = fg.StaticEquilibrium(other, compiled=False)
     plain.solve(steps=2)
@@ -309,7 +309,7 @@ def test_equilibria_that_must_be_compiled_do_not_fall_back(monkeypatch):
     with monkeypatch.context() as changed:
         changed.setattr(CompiledNewton, "_iterate", unfinished)
         with pytest.raises(
-            fg.LoadStepFailed, match="a singular matrix, and compiled=True excludes"
+            fg.LoadStepFailed, match="a singular Jacobian, and compiled=True excludes"
         ):
             statics.solve()
     np.testing.assert_array_equal(along(beam.position), before)
@@ -324,7 +324,7 @@ def test_a_path_that_falls_back_is_counted(monkeypatch):
     statics = fg.StaticEquilibrium(cantilever(10, 5.0))
     with pytest.warns(UserWarning, match="an equilibrium went through PETSc SNES"):
         statics.follow(0.1)
-    assert set(statics.fallbacks) == {"a singular matrix"}
+    assert set(statics.fallbacks) == {"a singular Jacobian"}
     monkeypatch.setattr(CompiledNewton, "direction", lambda *arguments: None)
     statics.follow(0.1)
-    assert set(statics.fallbacks) == {"a singular matrix", "a singular matrix on the path"}
+    assert set(statics.fallbacks) == {"a singular Jacobian", "a singular Jacobian on the path"}

@@ -35,7 +35,7 @@ from fdgeom.beams.rod.variation import Pose, displaced, rate
 from fdgeom.errors import SolveFailed
 from fdgeom.execution import VectorAssembly
 from fdgeom.lie import arrays, halves, quaternion
-from fdgeom.systems.constrained.constraint import LOOSE, deficiency
+from fdgeom.systems.constrained.constraint import LOOSE, deficiency, row_sums
 from fdgeom.systems.motion.condition import Condition
 from fdgeom.systems.motion.motion import Motion
 
@@ -43,6 +43,8 @@ from fdgeom.systems.motion.motion import Motion
 _SYMMETRIC = (Spherical, Revolute, Prismatic, Rigid)
 # Of the size of the beams and their velocities: what a start may miss the conditions by.
 _CONSISTENT = 1e-9
+# Slower motions, in lengths and radians per unit of time, count as rest.
+_REST = 1e-6
 
 
 class JointSet(Condition):
@@ -282,15 +284,15 @@ class JointSet(Condition):
 
     def check_start(self) -> None:
         """Raise ``ValueError`` if the start contradicts the joints, or these contradict one another."""
-        self.check_configuration()
+        slope = self._gradient()
+        self._check_gaps(slope, loosely=False)
         motion = self._motion
-        slope = self.slope(TestFunction(self.space), TrialFunction(motion.space))
-        slope = assemble(slope, mat_type="aij").petscmat
         # The rates by the matrix: the form of :meth:`rate` need not be compiled for a start.
         with motion.v.dat.vec_ro as velocity:
-            rates = slope * velocity
-        speed = max(1.0, self._largest(motion.v.dat.data_ro))
-        self._check("their rates", self._largest(rates.getArray()), speed)
+            rates = (slope * velocity).getArray()
+        size, v = self._size, motion.v.dat.data_ro
+        turning = max(self._largest(v[:, :3]), self._largest(v[:, 3:]) / size, _REST)
+        self._check("their rates", rates, slope, (turning, turning * size))
         missing = self._missing(slope)
         if missing:
             raise ValueError(
@@ -300,14 +302,43 @@ class JointSet(Condition):
 
     def check_configuration(self, *, loosely: bool = False) -> None:
         """Raise ``ValueError`` if the joints are violated."""
-        self._check("the conditions of the joints", self.defect(), 1.0, loosely=loosely)
+        self._check_gaps(self._gradient(), loosely=loosely)
 
-    def _check(self, what: str, defect: float, speed: float, *, loosely: bool = False) -> None:
-        size = max(1.0, self._largest(self._motion.configuration[0].dat.data_ro))
-        if not defect <= (LOOSE if loosely else _CONSISTENT) * size * speed:
+    @property
+    def _size(self) -> float:
+        """The largest coordinate."""
+        return self._largest(self._motion.configuration[0].dat.data_ro)
+
+    def _gradient(self) -> PETSc.Mat:
+        """The derivatives of the conditions by displacements, rotations first at each node."""
+        trial = TrialFunction(self._motion.space)
+        return assemble(self.slope(TestFunction(self.space), trial), mat_type="aij").petscmat
+
+    def _check_gaps(self, slope: PETSc.Mat, *, loosely: bool) -> None:
+        gaps = self._value.assemble().dat.data_ro
+        self._check("the conditions of the joints", gaps, slope, (1.0, self._size), loosely=loosely)
+
+    def _check(
+        self,
+        what: str,
+        values: np.ndarray,
+        slope: PETSc.Mat,
+        sizes: tuple[float, float],
+        *,
+        loosely: bool = False,
+    ) -> None:
+        """Raise ``ValueError`` unless values of the conditions are round-off of rotations and
+        translations of some ``sizes``.
+        """
+        starts, columns, entries = slope.getValuesCSR()
+        # Rotations come first, as in a twist.
+        terms = row_sums(starts, np.abs(entries) * np.where(columns % 6 < 3, *sizes))
+        small = np.abs(values.ravel()) <= (LOOSE if loosely else _CONSISTENT) * terms
+        off = self._largest(np.where(small, 0.0, values.ravel()))
+        if off != 0.0:
             where = "state" if loosely else "start"
             raise ValueError(
-                f"the {where} does not fulfil {what}: it is off by {defect:.3g}. Set a configuration and "
+                f"the {where} does not fulfil {what}: it is off by {off:.3g}. Set a configuration and "
                 "velocities that fulfil them"
             )
 

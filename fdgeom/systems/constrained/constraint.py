@@ -111,11 +111,8 @@ class RateConstraint(ABC):
     def _row_sums(self, gradient) -> float:
         """Largest sum of |A| in a row, averaged in the same way; after :meth:`_mean`."""
         starts, _, values = gradient.getValuesCSR()
-        total = np.concatenate([[0.0], np.cumsum(np.abs(values))])
         weights = self._held["weights"]
-        return self._largest(
-            (total[starts[1:]] - total[starts[:-1]]).reshape(weights.shape) / weights
-        )
+        return self._largest(row_sums(starts, np.abs(values)).reshape(weights.shape) / weights)
 
     def _check_small(
         self, equation: str, defect: float, size: float, *, loosely: bool = False
@@ -192,6 +189,12 @@ class RateConstraint(ABC):
                 f"{size - missing} of {size} at the start. Drop those that follow from the others, "
                 "or take a multiplier in a smaller space"
             )
+
+
+def row_sums(starts: np.ndarray, entries: np.ndarray) -> np.ndarray:
+    """The sums of entries between ``starts``, those of the rows of a sparse matrix."""
+    total = np.concatenate([[0.0], np.cumsum(entries)])
+    return total[starts[1:]] - total[starts[:-1]]
 
 
 def deficiency(matrix: PETSc.Mat) -> int:
