@@ -37,14 +37,20 @@ def record(name: str, do: Callable[[], None], operations: Callable[[], Sequence]
         do()
 
 
-def refuse_annotation(what: str) -> None:
+def record_fields(do: Callable[[], None], system, forms: Sequence) -> None:
+    """Bring the dependent fields of forms up to date, and record that on the tape."""
+    _records["changes"]("the update of fields", do, (), system, forms)
+
+
+def refuse_annotation(
+    what: str, instead: str = "and take its gradient by finite differences of whole runs"
+) -> None:
     """Raise ``NotImplementedError`` while pyadjoint records, which would not record ``what``."""
     if annotate_tape():
         raise NotImplementedError(
             f"{what} is not recorded by pyadjoint: its result would not be on the tape, and gradients "
             "would be wrong without a warning. Call it inside 'with firedrake.adjoint.stop_annotating():' "
-            "(its result then counts as given data), and take its gradient by finite "
-            "differences of whole runs"
+            f"(its result then counts as given data), {instead}"
         )
 
 

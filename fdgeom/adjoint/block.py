@@ -248,10 +248,10 @@ def take_on_tape(stepper, steps: int) -> None:
     put_on_tape(replay, steps)
 
 
-def record_change(name: str, do, operations, system) -> None:
+def record_change(name: str, do, operations, system, read=()) -> None:
     """Run operations that change a system and put them on the working tape."""
     with stop_annotating():
-        replay = ChangeReplay(name, do, operations, system)
+        replay = ChangeReplay(name, do, operations, system, read)
     put_on_tape(replay, None)
 
 

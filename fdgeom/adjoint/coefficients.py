@@ -8,7 +8,7 @@ from firedrake import Constant, Function
 from fdgeom.adjoint.values import keys
 from fdgeom.data import key
 from fdgeom.operations import Assemble, Map, Operation, Performed, Solve, up_to_date
-from fdgeom.operations.dependent import Dependent, dependent_of, read_in
+from fdgeom.operations.dependent import Dependent, constants_behind, dependent_of, read_in
 
 
 class Coefficients:
@@ -24,7 +24,8 @@ class Coefficients:
         more: Sequence = (),
     ) -> None:
         things = [*(thing for op in operations for thing in _read_by(op)), *more]
-        own = {id(op.dt) for op in operations} | {id(clock) for clock in clocks}
+        clocks = {id(clock) for clock in clocks}
+        own = {id(op.dt) for op in operations} | clocks
         found = read_in(*things)
         self.constants = [c for c in found if isinstance(c, Constant) and id(c) not in own]
         #: The dependent fields, each after the fields that it depends on.
@@ -32,6 +33,8 @@ class Coefficients:
         for thing in things:
             for f in ufl.algorithms.extract_coefficients(thing):
                 self._add_field(f, moving)
+        #: Those of the fields that follow the time.
+        self.in_time = [f for f in self.fields if clocks & set(map(id, constants_behind(f)))]
         others = moving | keys(self.fields)
         self.functions = [f for f in found if isinstance(f, Function) and not keys([f]) & others]
 
@@ -76,6 +79,29 @@ class Coefficients:
             if key(field) in reached and keys(dependent.sources.functions) & reached:
                 found += map(up_to_date, dependent.operations)
         return found
+
+    def with_updates(self, operations: Sequence[Operation], reached: Set[int]) -> list[Operation]:
+        """The operations, and before each of them the updates of the fields in time that it reads."""
+        fields = keys(self.in_time) & reached
+        found: list[Operation] = []
+        for op in operations:
+            place = {"dt": op.dt, "fraction": op.fraction, "clock": op.clock, "at": op.at}
+            found += self.updates_in_time(reached, **place) if keys(op.reads) & fields else []
+            found.append(op)
+        return found
+
+    def updates_in_time(self, reached: Set[int], **place) -> list[Operation]:
+        """The updates of the fields in time, at the ``place`` of an operation or at the present time."""
+        return [_in_place(dependent_of(f), place) for f in self.in_time if keys([f]) & reached]
+
+
+def _in_place(dependent: Dependent, place: dict) -> Operation:
+    """The update of a dependent field without derivatives by what it was at another time."""
+    made = [
+        o.placed(**place, **({"adds": type(o.adds)()} if hasattr(o, "adds") else {}))
+        for o in dependent.operations
+    ]
+    return Performed(do=dependent.refresh, operations=made, **place)
 
 
 def refuse_set(field: Function) -> None:

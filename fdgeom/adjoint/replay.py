@@ -228,20 +228,22 @@ class Replay:
 
 
 class ChangeReplay(Replay):
-    """A change of a system outside steps, as a function of its inputs."""
+    """A change of a system outside steps, or of dependent fields alone, as a function of its inputs."""
 
-    # do() makes the change; `operations` are the same for derivatives.
+    # do() makes the change; `operations` are the same for derivatives, without those of dependent fields.
+    # read: forms whose dependent fields change.
     def __init__(
-        self, name: str, do: Callable[[], None], operations: Sequence[Operation], system
+        self, name: str, do: Callable[[], None], operations: Sequence[Operation], system, read=()
     ) -> None:
-        views = list(system.functions().values())
+        views = list(system.functions().values()) if operations else []
         clocks = system.model.clocks
         written = [f for op in operations for f in op.writes]
-        super().__init__(views, Coefficients(operations, keys(views), clocks), clocks, written)
+        found = Coefficients(operations, keys(views), clocks, read)
+        super().__init__(views, found, clocks, written)
         self.name, self._do, self._operations, self._system = name, do, tuple(operations), system
 
     def snapshots(self) -> tuple:
-        return self._system.consistency.snapshots
+        return self._system.consistency.snapshots if self._operations else ()
 
     def run(self, steps: None) -> None:
         self._do()

@@ -84,6 +84,7 @@ class StepReplay(Replay):
         #: Why derivatives are taken operation by operation; None if compiled code computes them.
         self.why_not_compiled: str | None = None
         self._steps: dict[frozenset[int], OperationList] = {}
+        self._ends: dict[frozenset[int], list[Operation]] = {}
         self._before: dict[tuple[OperationList, OperationList], Snapshot] = {}
         #: Compiled sweeps, or why there are none, by their arguments, and the memory that they share.
         self._sweeps: dict[tuple, tuple] = {}
@@ -299,9 +300,8 @@ class StepReplay(Replay):
         """The operations before the steps, of a step, and after the steps; the values that they change."""
         name, stepper = frozenset(reached), self._stepper
         if name not in self._steps:
-            self._steps[name] = OperationList(
-                stepper.operations, reached | self._seeds, stepper.runs
-            )
+            steps = self._coefficients.with_updates(stepper.operations, reached)
+            self._steps[name] = OperationList(steps, reached | self._seeds, stepper.runs)
         start, step = self._list(origin.start, reached), self._steps[name]
         if (start, step) not in self._before:
             changed = each_part([*self._moving, *start.targets, *step.targets])
@@ -309,7 +309,15 @@ class StepReplay(Replay):
         before = self._before[start, step]
         before.take()
         self._refuse_jump(origin, start, before)
-        return start, step, self._list(self._finish, reached, first=False), before
+        return start, step, self._end(reached), before
+
+    def _end(self, reached: set[int]) -> OperationList:
+        """The operations after the steps, and the fields in time that functionals may read then."""
+        name = frozenset(reached)
+        if name not in self._ends:
+            fields = self._coefficients.updates_in_time(reached)
+            self._ends[name] = [*fields, *self._finish]
+        return self._list(self._ends[name], reached, first=False)
 
     def _refuse_jump(self, origin: StepOrigin, start: OperationList, before: Snapshot) -> None:
         """Raise ``NotImplementedError`` if the result jumps at functions set to their former values."""
@@ -359,6 +367,9 @@ class StepReplay(Replay):
         compiled = stepper.ready_steps()
         self.why_not_compiled = stepper.why_not_compiled
         if compiled is None:
+            return None
+        if reached & keys(self._coefficients.in_time):
+            self.why_not_compiled = "derivatives by data of a field that follows the time"
             return None
         after = [f for op in self._finish for f in op.writes]
         if running is not None and keys(running.coefficients()) & keys(after):

@@ -27,6 +27,7 @@ from fdgeom.beams.rod_of_beam import BeamMotion, check_places, rod_of, set_shape
 from fdgeom.build_message import compiling
 from fdgeom.lie import halves, join, quaternion, se3
 from fdgeom.operations import Operation
+from fdgeom.operations.dependent import present
 from fdgeom.systems.poisson.poisson import PoissonModel, PoissonSystem
 from fdgeom.systems.system import named_energies
 from fdgeom.taping import not_taped, record
@@ -393,7 +394,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         out.
         """
         load = self.rod.load_potential((self.position, self.orientation)) if self.loads else None
-        return named_energies(*self._energies_of(self.strain, self.momentum), load)
+        return present(named_energies(*self._energies_of(self.strain, self.momentum), load), self)
 
     model = cached_property(BeamModel)
 

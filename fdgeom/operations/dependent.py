@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from firedrake import Constant, Form, Function, SpatialCoordinate
+from pyadjoint.tape import annotate_tape, stop_annotating
 from tsfc.ufl_utils import extract_firedrake_constants
 from ufl.algorithms import extract_coefficients
 from ufl.core.expr import Expr
@@ -13,6 +14,7 @@ from ufl.domain import extract_domains
 from fdgeom.data import Snapshot
 from fdgeom.forms import is_real
 from fdgeom.operations.operation import HostOperation, Operation, each_part
+from fdgeom.taping import record_fields
 
 # Attributes, not a dictionary: a dependent field refers to its targets, so that even a dictionary with weak
 # keys would keep both for ever.
@@ -235,6 +237,21 @@ def refresh(*things: Form | Expr) -> None:
     """Bring the dependent functions in forms or expressions up to date; to be called on all ranks."""
     for dependent in dependents_in(*things):
         dependent.refresh()
+
+
+def present(forms: dict[str, Any], system) -> dict[str, Any]:
+    """Forms by name, or several under a name, whose dependent fields are brought up to date, which
+    pyadjoint records; to be called on all ranks.
+    """
+    several = (f if isinstance(f, Sequence) else (f,) for f in forms.values())
+    read = [form for some in several for form in some if isinstance(form, Form)]
+    found = [d for d in dependents_in(*read) if d.follows_a_user and isinstance(d, Dependent)]
+    if found and annotate_tape():
+        record_fields(lambda: refresh(*read), system, read)
+    else:
+        with stop_annotating():
+            refresh(*read)
+    return forms
 
 
 class DependentInputs:

@@ -85,7 +85,8 @@ class Interpolate(HostOperation):
         target = tangents[self.target]
         if isinstance(slope, Zero):
             return [] if self.adds else [Copy(source=None, target=target)]
-        return [Interpolate(expression=slope, target=target, rows=self.rows, adds=self.adds)]
+        own = {"rows": self.rows, "adds": self.adds, **self._timed()}
+        return [Interpolate(expression=slope, target=target, **own)]
 
     def vjp(self, cotangents: Cotangents) -> list[Operation]:
         if self.target not in cotangents:
@@ -99,7 +100,8 @@ class Interpolate(HostOperation):
             if isinstance(slope, Zero):
                 continue
             found += zero_rest({}, f, cotangents)
-            found.append(_InterpolateAdjoint(slope, bar, self.rows, cotangents[f], f in cotangents))
+            back = _InterpolateAdjoint(slope, bar, self.rows, cotangents[f], f in cotangents)
+            found.append(back.placed(**self._timed()))
             cotangents.add([f])
         return found
 

@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 import ufl
-from firedrake import Function, PointEvaluator, assemble
+from firedrake import Constant, Function, PointEvaluator, assemble
 from firedrake.assemble import get_assembler
 from firedrake.exceptions import VertexOnlyMeshMissingPointsError
-from pyadjoint.tape import stop_annotating
+from pyadjoint.tape import annotate_tape, stop_annotating
 from ufl.algorithms import extract_coefficients
 from ufl.domain import extract_unique_domain
 
 from fdgeom.execution import FunctionalAssembly
 from fdgeom.forms import check_domains, checked_form
 from fdgeom.messages import Described, brief, format_value
-from fdgeom.operations.dependent import refresh
+from fdgeom.operations.dependent import present, refresh
 from fdgeom.validation import real_array, text
 
 from .interpolated import Interpolated, common_element
@@ -45,11 +45,12 @@ def hold(form: ufl.BaseForm | float, name: str) -> Callable[[], float]:
     )
 
 
-def _assembled(form: ufl.BaseForm | float, name: str) -> float:
+def _assembled(form: ufl.BaseForm | float, name: str, times: dict) -> float:
     with stop_annotating():
         hold(form, name)  # for its errors
-        refresh(form)
-    return assemble(form) if isinstance(form, ufl.BaseForm) else 0.0
+    if not isinstance(form, ufl.BaseForm):
+        return 0.0
+    return assemble(ufl.replace(form, times) if isinstance(form, ufl.Form) and times else form)
 
 
 def _each(forms, action: Callable):
@@ -101,8 +102,14 @@ class FormMonitor(Described):
 
     def __call__(self, system) -> dict[str, float | list[float]]:
         """The present values by name; while pyadjoint records, they are functionals on its tape."""
-        found = self._checked_forms(system)
-        return {name: _each(forms, partial(_assembled, name=name)) for name, forms in found.items()}
+        with stop_annotating():
+            found = self._checked_forms(system)
+        found, times = present(found, system), {}
+        if annotate_tape() and hasattr(system, "model"):
+            # A replay is to read the time of this sample.
+            times = {clock: Constant(float(clock)) for clock in system.model.clocks}
+        sample = partial(_assembled, times=times)
+        return {name: _each(forms, partial(sample, name=name)) for name, forms in found.items()}
 
 
 class Energy(FormMonitor):

@@ -100,6 +100,12 @@ class Snapshots(Described):
     def open(self, stepper) -> None:
         """Find the order of the nodes; TypeError when the system has no curve in space."""
         self._begin(stepper.system)
+        # A run that goes on saves the shape at its start again.
+        kept = sum(t < stepper.t for t in self.times)
+        series: list[list] = [self.times, self.positions, self.orientations, self.forces]
+        series += [*self.values.values(), *([self.obstacles] if self._obstacles.move else [])]
+        for shapes in series:
+            del shapes[kept:]
 
     def _begin(self, system) -> None:
         position, beams = system.output.coordinates, system.output.beams
@@ -107,6 +113,16 @@ class Snapshots(Described):
             raise TypeError(
                 f"Snapshots needs a system with output.coordinates, and {type(system).__name__} "
                 "has none"
+            )
+        if position.ufl_shape != (3,) or system.mesh.topological_dimension != 1:
+            raise TypeError(
+                f"Snapshots needs a curve in space, and output.coordinates of {type(system).__name__} "
+                f"has values of shape {position.ufl_shape} on a mesh of dimension "
+                f"{system.mesh.topological_dimension}"
+            )
+        if self.times and self._system is not system:
+            raise ValueError(
+                "these Snapshots have shapes of another system: make new ones for this"
             )
         self.closed = system.mesh.coordinates.function_space().finat_element.is_dg()
         element = position.function_space().ufl_element().sub_elements[0]

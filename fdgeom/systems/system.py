@@ -16,6 +16,7 @@ from fdgeom.forms import is_zero, simplify
 from fdgeom.identities import Identity, check_now
 from fdgeom.operations import Operation
 from fdgeom.operations.dependent import read_in
+from fdgeom.taping import refuse_annotation
 from fdgeom.validation import Fixed, NotCopied, firedrake_function
 
 #: The parts of an energy, in the order in which they are recorded.
@@ -315,6 +316,7 @@ class System(NotCopied, Fixed, ABC):
         return self._energy_named("load_potential")
 
     def _energy_named(self, name: str) -> float:
+        self._begin_measuring(name, "Energy")
         key = f"number of {name}"
         if key not in self._held:
             forms = self.energies()
@@ -345,10 +347,17 @@ class System(NotCopied, Fixed, ABC):
         return self.constraint.rate(self.velocity()) if self.constraint else 0.0
 
     def _momentum_named(self, name: str) -> np.ndarray:
+        self._begin_measuring(name, "Momentum")
         key = f"number of {name}"
         if key not in self._held:
             self._held[key] = [FunctionalAssembly(form) for form in self.momenta()[name]]
         return np.array([held.assemble() for held in self._held[key]])
+
+    def _begin_measuring(self, name: str, monitor: str) -> None:
+        """Refuse a number that pyadjoint would lose, and let fields follow those that were set."""
+        what = f"{type(self).__name__}.{name}()"
+        refuse_annotation(what, f"or take fdgeom.{monitor}()(system), which is recorded")
+        self.consistency.prepare()
 
     # --- what is drawn -----------------------------------------------------------------------------
     output = cached_property(Output)

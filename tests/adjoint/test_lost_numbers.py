@@ -204,3 +204,62 @@ def test_reactions_are_not_recorded(beam):
     pause_annotation()
     # The weight, ρ A L g.
     assert force[2] == pytest.approx(0.5 * 1000 * 2e-4, rel=1e-8)
+
+
+def soft(value):
+    """A bent beam whose modulus is a Function, the modulus, and a stepper."""
+    mesh = IntervalMesh(4, 1.0)
+    modulus = Function(FunctionSpace(mesh, "R", 0)).assign(value)
+    material = MATERIAL | {"youngs_modulus": modulus}
+    beam = fg.Beam(mesh, fg.Section.rectangle(0.02, 0.01, **material))
+    beam.strain.interpolate(as_vector([0, 0.3, 0, 0, 0, 0]))
+    beam.reconstruct()
+    return beam, modulus, fg.PoissonIntegrator(beam, 1e-5)
+
+
+@pytest.mark.parametrize("sample", ["a monitor", "a form"])
+def test_samples_before_steps(sample):
+    """The elastic energy is proportional to the modulus, also in samples that come before any step."""
+    beam, modulus, stepper = soft(1e6)
+    continue_annotation()
+    if sample == "a monitor":
+        value = fg.Energy()(beam)["potential_energy"]
+    else:
+        value = assemble(beam.energies()["potential_energy"])
+    stepper.advance(2)
+    pause_annotation()
+    reduced = ReducedFunctional(value, Control(modulus))
+    twice = Function(modulus.function_space()).assign(2e6)
+    assert reduced(twice) == pytest.approx(2 * value, rel=1e-12)
+    assert reduced.derivative().dat.data_ro[0] == pytest.approx(value / 1e6, rel=1e-12)
+
+
+def test_samples_at_several_times():
+    """A load in time counts in each sample with the time of that; the potential is of degree two in m."""
+    mesh = IntervalMesh(4, 1.0)
+    m = Function(FunctionSpace(mesh, "R", 0)).assign(0.01)
+    load = fg.Load(force=lambda t: as_vector([0, 0, m * t]), at="right")
+    beam = fg.Beam(mesh, SECTION, left="clamped", loads=load)
+    stepper, total = fg.GeneralizedAlpha(beam, 1e-2), 0.0
+    continue_annotation()
+    for _ in range(3):
+        stepper.advance(2)
+        total += fg.Energy()(beam)["load_potential"]
+    pause_annotation()
+    reduced = ReducedFunctional(total, Control(m))
+    assert reduced(m) == pytest.approx(float(total), rel=1e-12)
+    # Deflections are so small that the beam is linear to 1e-6.
+    assert reduced.derivative().dat.data_ro[0] * 0.01 == pytest.approx(2 * float(total), rel=1e-4)
+
+
+def test_numbers_of_the_state(beam):
+    """What is no longer on the tape is refused; what samples it is named."""
+    beam.energy()
+    continue_annotation()
+    with pytest.raises(NotImplementedError, match=r"energy\(\) is not .* take fdgeom.Energy\(\)"):
+        beam.energy()
+    with pytest.raises(NotImplementedError, match=r"momentum\(\) .* take fdgeom.Momentum\(\)"):
+        beam.linear_momentum()
+    with stop_annotating():
+        assert beam.kinetic_energy() == 0.0
+    pause_annotation()

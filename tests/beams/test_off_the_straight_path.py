@@ -9,6 +9,7 @@ from firedrake import (
     IntervalMesh,
     SpatialCoordinate,
     as_vector,
+    assemble,
     conditional,
     cos,
     dot,
@@ -200,3 +201,17 @@ def test_joints_of_small_beams(off):
         b.velocity.dat.data[:, 4] += 1e-6 * rate * length
     with pytest.raises(ValueError, match="does not fulfil"):
         fg.GeneralizedAlpha(beams, 1e-9)
+
+
+def test_energies_of_present_data():
+    """The elastic energy is proportional to the modulus, and ½ m v² = 0.1 J follows a velocity."""
+    modulus = Constant(1e6)
+    material = MATERIAL | {"youngs_modulus": modulus}
+    beam = fg.Beam(IntervalMesh(4, 1.0), fg.Section.rectangle(0.02, 0.01, **material))
+    beam.strain.interpolate(as_vector([0, 0.3, 0, 0, 0, 0]))
+    before = assemble(beam.energies()["potential_energy"])
+    modulus.assign(2e6)
+    after = assemble(beam.energies()["potential_energy"])
+    assert after == pytest.approx(2 * before, rel=1e-12)
+    beam.velocity.interpolate(as_vector([0, 0, 0, 0, 0, 1]))
+    assert beam.kinetic_energy() == pytest.approx(0.1, rel=1e-12)

@@ -2,7 +2,15 @@
 
 import numpy as np
 import pytest
-from firedrake import Constant, Function, FunctionSpace, TestFunction, dx
+from firedrake import (
+    Constant,
+    Function,
+    FunctionSpace,
+    SpatialCoordinate,
+    TestFunction,
+    UnitIntervalMesh,
+    dx,
+)
 from recording_fakes import Oscillators, Rod
 
 from fdgeom.recording import Casimir, Energy, Functional, Momentum, Probe
@@ -79,3 +87,18 @@ def test_only_zero_forms_are_functionals():
     for wrong in (system.q * TestFunction(space) * dx, system.q, Function(space), "q"):
         with pytest.raises(TypeError, match="'a' must be a 0-form"):
             Functional("a", wrong)
+
+
+@pytest.mark.parametrize("number", [0.0, 3, np.float64(1.5)])
+def test_a_number_is_no_monitor(number):
+    """It would be the same in all samples."""
+    with pytest.raises(TypeError, match=r"'a' must be a 0-form.* \(which would stay as it is\)"):
+        Functional("a", number)
+
+
+def test_probe_of_a_derivative():
+    """The slope of x² through its values at 0.25 and 0.5 is 0.75 between them."""
+    mesh = UnitIntervalMesh(4)
+    u = Function(FunctionSpace(mesh, "CG", 1)).interpolate(SpatialCoordinate(mesh)[0] ** 2)
+    system = Oscillators()
+    assert sample(Probe("slope", u.dx(0), 0.3), system)["slope"] == pytest.approx(0.75, rel=1e-12)

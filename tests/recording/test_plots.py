@@ -7,11 +7,15 @@ import numpy as np
 import pytest
 from firedrake import (
     Constant,
+    Function,
     IntervalMesh,
     PeriodicIntervalMesh,
     SpatialCoordinate,
+    VectorFunctionSpace,
     as_vector,
     conditional,
+    dot,
+    dx,
     lt,
 )
 from recording_fakes import Oscillators, OscillatorStepper, Rod, RodStepper
@@ -199,3 +203,23 @@ def test_what_is_missing_is_named(recorded, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without_matplotlib)
     with pytest.raises(ImportError, match=re.escape("fdgeom[plots]")):
         plot_energy(history)
+
+
+def test_snapshots_of_two_runs():
+    """Of one system the second run goes on where the first ended; another system is refused."""
+    stepper, shapes = RodStepper(Rod(cells=4)), Snapshots()
+    run(stepper, steps=2, output=shapes)
+    run(stepper, steps=2, output=shapes)
+    assert shapes.times == pytest.approx(0.1 * np.arange(5), rel=1e-14)
+    assert len(shapes.positions) == 5
+    with pytest.raises(ValueError, match="make new ones"):
+        run(RodStepper(Rod(cells=4)), steps=2, output=shapes)
+
+
+def test_a_curve_in_the_plane_is_no_shape():
+    mesh = IntervalMesh(5, 1.0)
+    space = VectorFunctionSpace(mesh, "CG", 1, dim=2)
+    q, v = Function(space), Function(space)
+    system = fg.LagrangianSystem(q, v, 0.5 * dot(v, v) * dx, coordinates=q)
+    with pytest.raises(TypeError, match=r"a curve in space.*shape \(2,\)"):
+        Snapshots().take(system, 0.0)

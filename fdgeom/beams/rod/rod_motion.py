@@ -20,6 +20,7 @@ from fdgeom.data import Snapshot
 from fdgeom.forms import simplify
 from fdgeom.lie.groups import R3xSO3
 from fdgeom.operations import Operation
+from fdgeom.operations.dependent import present
 from fdgeom.systems.motion.accelerations import Accelerations
 from fdgeom.systems.motion.condition import Condition
 from fdgeom.systems.motion.motion import Motion, MotionModel, MotionTraits
@@ -184,12 +185,13 @@ class RodMotion(RodSystem, Motion):
         elastic = rod.potential(pose)
         if self.joints is not None:
             elastic += self.joints.potential(pose)
-        return named_energies(kinetic, elastic, rod.load_potential(pose))
+        return present(named_energies(kinetic, elastic, rod.load_potential(pose)), self)
 
     def momenta(self) -> dict[str, tuple[Form, ...]]:
         """Momenta in space: linear, and angular about the origin."""
         spin, linear = self.rod.inertia.momentum(self.orientation, self.v)
-        return total_momenta(self.rod.cells.at_nodes, self.position, spin, linear)
+        found = total_momenta(self.rod.cells.at_nodes, self.position, spin, linear)
+        return present(found, self)
 
     # --- forces ----------------------------------------------------------------------------------
     @cached_property
