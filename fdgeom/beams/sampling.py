@@ -14,11 +14,10 @@ from firedrake import (
     SpatialCoordinate,
     TensorFunctionSpace,
     TestFunction,
-    VectorFunctionSpace,
     inner,
 )
 from tsfc.ufl_utils import extract_firedrake_constants
-from ufl.algorithms import extract_coefficients, extract_type, replace
+from ufl.algorithms import extract_coefficients, extract_type
 from ufl.classes import Conditional, Form, Variable
 from ufl.core.expr import Expr
 from ufl.corealg.map_dag import map_expr_dag
@@ -42,7 +41,7 @@ from fdgeom.operations.dependent import (
     private,
     set_by,
 )
-from fdgeom.operations.interpolate import sampled
+from fdgeom.operations.interpolate import ConditionsInside, sampled
 from fdgeom.sections.matrices import MatrixAlong, check_positive_definite
 from fdgeom.validation import evaluated, place_and_time, real_array
 
@@ -120,34 +119,23 @@ def nodal_mean(
     return field
 
 
-# Of the way to the middle of a cell.
-_INSIDE = 1e-6
-
-
-class ConditionsInside(MultiFunction):
-    """Evaluates conditions on the place a little inside of the cell: at its ends either side may hold.
-
-    Those of equality stay, which hold at single places. With ``at_nodes``, which integrates a density
-    by the nodes, a condition on the place alone becomes the share of each node for which it holds.
+class ConditionsByNode(ConditionsInside):
+    """As the base class, but a condition on the place alone becomes the share of each node for which it
+    holds; ``at_nodes`` integrates a density by the nodes.
     """
 
-    expr = eq = ne = MultiFunction.reuse_if_untouched
-    and_condition = or_condition = not_condition = MultiFunction.reuse_if_untouched
-
-    def __init__(self, at_nodes: Callable[[Expr], Form] | None = None) -> None:
+    def __init__(self, at_nodes: Callable[[Expr], Form] | None) -> None:
         super().__init__()
         self._at_nodes = at_nodes
-        self._middles: dict[SpatialCoordinate, Function] = {}
         self._shares: dict[Expr, Function] = {}
 
     def of(self, value: Expr) -> Expr:
-        """An expression with such conditions."""
         asked = (e for e in unique_pre_traversal(value) if isinstance(e, Conditional))
         conditions = {e.ufl_operands[0] for e in asked}
         # Several would not be independent of one another at their nodes.
         alone = self._at_nodes is not None and len(conditions) == 1 and not jumps(value)
         if not alone or not _is_of_place(*conditions):
-            return map_expr_dag(self, value)
+            return super().of(value)
         # Without cells at the middle of which it is evaluated, nodes stay independent.
         (condition,) = conditions
         share = self._share(condition)
@@ -158,21 +146,10 @@ class ConditionsInside(MultiFunction):
         if condition not in self._shares:
             (mesh,) = extract_domains(condition)
             share = Function(FunctionSpace(mesh, "CG", 1), name="share")
-            inside = map_expr_dag(self, ufl.conditional(condition, 1.0, 0.0))
+            inside = super().of(ufl.conditional(condition, 1.0, 0.0))
             self._shares[condition] = nodal_mean(inside, share, self._at_nodes)
             dependent_of(share).expression = inside
         return self._shares[condition]
-
-    def _middle(self, x: SpatialCoordinate) -> Function:
-        if x not in self._middles:
-            (mesh,) = extract_domains(x)
-            space = VectorFunctionSpace(mesh, "DG", 0, dim=mesh.geometric_dimension)
-            self._middles[x] = sampled("middle", x, space, private=True)
-        return self._middles[x]
-
-    def condition(self, o, *operands):
-        places = extract_type(o, SpatialCoordinate)
-        return replace(o, {x: x + _INSIDE * (self._middle(x) - x) for x in places})
 
 
 class _Case(MultiFunction):

@@ -7,12 +7,24 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from firedrake import Cofunction, Function, TestFunction, assemble, get_interpolator, interpolate
+from firedrake import (
+    Cofunction,
+    Function,
+    SpatialCoordinate,
+    TestFunction,
+    VectorFunctionSpace,
+    assemble,
+    get_interpolator,
+    interpolate,
+)
 from mpi4py import MPI
 from ufl import derivative
-from ufl.algorithms import expand_derivatives, extract_coefficients
+from ufl.algorithms import expand_derivatives, extract_coefficients, extract_type, replace
 from ufl.classes import Zero
 from ufl.core.expr import Expr
+from ufl.corealg.map_dag import map_expr_dag
+from ufl.corealg.multifunction import MultiFunction
+from ufl.domain import extract_domains
 
 from fdgeom.compat import interpolates_into
 from fdgeom.forms import is_real
@@ -22,6 +34,9 @@ from fdgeom.operations.host import ArrayOperation, OperationOn, owned_values
 from fdgeom.operations.operation import Cotangents, HostOperation, Operation, Tangents, parts
 from fdgeom.taping import refuse_annotation
 from fdgeom.validation import everywhere
+
+# Of the way to the middle of a cell.
+_INSIDE = 1e-6
 
 
 class Interpolation:
@@ -227,3 +242,32 @@ def inverse_of(expression: Expr, field: Function) -> list[Operation]:
     """The operations that set a field to the inverse matrices of an expression."""
     matrices = Function(field.function_space())
     return [Interpolate(expression=expression, target=matrices), Inverse(matrices, field)]
+
+
+class ConditionsInside(MultiFunction):
+    """Evaluates conditions on the place a little inside of the cell: at its ends either side may hold.
+
+    Those of equality stay, which hold at single places.
+    """
+
+    expr = eq = ne = MultiFunction.reuse_if_untouched
+    and_condition = or_condition = not_condition = MultiFunction.reuse_if_untouched
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._middles: dict[SpatialCoordinate, Function] = {}
+
+    def of(self, value: Expr) -> Expr:
+        """An expression with such conditions."""
+        return map_expr_dag(self, value)
+
+    def _middle(self, x: SpatialCoordinate) -> Function:
+        if x not in self._middles:
+            (mesh,) = extract_domains(x)
+            space = VectorFunctionSpace(mesh, "DG", 0, dim=mesh.geometric_dimension)
+            self._middles[x] = sampled("middle", x, space, private=True)
+        return self._middles[x]
+
+    def condition(self, o, *operands):
+        places = extract_type(o, SpatialCoordinate)
+        return replace(o, {x: x + _INSIDE * (self._middle(x) - x) for x in places})

@@ -14,6 +14,8 @@ from firedrake import Constant, FiniteElement, Function, FunctionSpace, TensorEl
 from mpi4py import MPI
 from ufl.core.expr import Expr
 
+from fdgeom.operations.interpolate import ConditionsInside
+
 from .material import Material, Ply, entries, unchecked
 
 ROOT = np.sqrt(2.0)
@@ -85,7 +87,8 @@ class Regions:
                 values[nodes] = matrix_of(material.evaluated(values_at(space, nodes)))
             else:
                 # Of a stress that is known in UFL only.
-                known = Function(field.function_space()).interpolate(in_ufl(material))
+                expression = ConditionsInside().of(in_ufl(material))
+                known = Function(field.function_space()).interpolate(expression)
                 values[nodes] = known.dat.data_ro[nodes]
         return field
 
@@ -141,13 +144,15 @@ def parameters(material) -> Iterator:
 
 def values_at(space, nodes: np.ndarray) -> Callable:
     """A function that evaluates a parameter at nodes of a scalar space; numbers stay numbers."""
+    inside = ConditionsInside()
 
     def evaluate(value):
         if not isinstance(value, Expr):
             return value
         if isinstance(value, Constant):
             return float(value)
-        return Function(space).interpolate(value).dat.data_ro[nodes]
+        # At a corner on the interface of two materials, that of the cell counts.
+        return Function(space).interpolate(inside.of(value)).dat.data_ro[nodes]
 
     return evaluate
 

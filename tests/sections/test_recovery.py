@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from firedrake import SpatialCoordinate, as_vector, assemble, cross, dx
+from firedrake import SpatialCoordinate, as_vector, assemble, conditional, cross, dx, lt
 from sections.drawn import BECAS, STEEL, rectangle
 
 import fdgeom as fg
@@ -92,3 +92,23 @@ def test_failure_of_a_ply(axis):
     reserve = section.reserve_factor(resultants, criterion).dat.data_ro[0]
     assert linear * reserve + square * reserve**2 == pytest.approx(1, rel=1e-9)
     assert reserve > 0
+
+
+def test_materials_by_a_condition():
+    """Corners on an interface belong to their own cell: its modulus and fibre angle."""
+    mesh = rectangle(1, 1, 4)
+    x, _ = SpatialCoordinate(mesh)
+    modulus, angle = (conditional(lt(x, 0.5), *values) for values in ((1.5, 0.5), (0.0, np.pi / 2)))
+    material = fg.Ply(fg.Isotropic(modulus, 0.0, 1.0), angle)
+    section = fg.Section.from_mesh(mesh, material, origin="tension")
+    pull, sides = [0, 0, 0, 1.0, 0, 0], {True: 8, False: 8}
+    strengths = (3.0, 0.5, 1.0)
+    stress = section.recover(pull)
+    index = section.failure_index(pull, fg.TsaiWu(strengths, strengths, (1.0, 1.0, 1.0)))
+    for nodes in stress.function_space().cell_node_list:
+        values = stress.dat.data_ro[nodes, 0, 0], index.dat.data_ro[nodes]
+        soft = values[0][0] < 1
+        assert values[0] == pytest.approx(np.full(len(nodes), 0.5 if soft else 1.5), rel=1e-9)
+        assert values[1] == pytest.approx(np.full(len(nodes), 1.0 if soft else 0.25), rel=1e-9)
+        sides[soft] -= 1
+    assert set(sides.values()) == {0}

@@ -16,7 +16,7 @@ from ufl.corealg.traversal import unique_pre_traversal
 
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.variation import Pose, displaced, rate
-from fdgeom.beams.sampling import ConditionsInside
+from fdgeom.beams.sampling import ConditionsByNode
 from fdgeom.clock import Time
 from fdgeom.lie import halves, join, quaternion
 from fdgeom.mean_slope import mean_slope_of
@@ -352,8 +352,8 @@ class AppliedLoad:
         self.load.check(self.part)
 
     @cached_property
-    def _inside(self) -> ConditionsInside:
-        return ConditionsInside(self.at_nodes)
+    def _inside(self) -> ConditionsByNode:
+        return ConditionsByNode(self.at_nodes)
 
     def density(self, name: str, *arguments) -> Any:
         """The "work", "potential" (None without one) or "mean_work" of the load, per length."""
