@@ -24,8 +24,10 @@ def rectangle_torsion_constant(width, height):
     else:
         a, b = max(width, height), min(width, height)
     ratio = a / b
-    # 1 - tanh falls off as exp(-nπa/b), so that five terms are exact to round-off.
-    missing = sum(2 / (_expm1(n * math.pi * ratio) + 2) / n**5 for n in (1, 3, 5, 7, 9))
+    # 1 - tanh falls off as exp(-nπa/b), so that five terms are exact to round-off. This exponential,
+    # unlike its inverse, does not overflow.
+    decay = [_exp(-n * math.pi * ratio) for n in (1, 3, 5, 7, 9)]
+    missing = sum(2 * e / (1 + e) / (2 * k + 1) ** 5 for k, e in enumerate(decay))
     return a * b**3 / 3 * (1 - 192 / (math.pi**5 * ratio) * (_ODD_FIFTH - missing))
 
 
@@ -43,7 +45,8 @@ def rectangle_shear_factor(depth, breadth, poisson_ratio):
     # The truncation error of the sum is below 1e-8 of 1/k with eight terms, for any r.
     terms = 400 if is_number else 8
     odd = range(1, 2 * terms, 2)
-    coth = sum(2 / (_expm1(2 * math.pi * n * r) * n**5) for n in odd)
+    decay = (-2 * math.pi * n * r for n in odd)
+    coth = sum(-2 * _exp(x) / _expm1(x) / n**5 for n, x in zip(odd, decay, strict=True))
     pi = math.pi
     series = pi**6 / 576 * r**2 + pi**6 / 1920 - pi * r / 2 * (_ODD_FIFTH + coth)
     nu = poisson_ratio / (1 + poisson_ratio)
@@ -69,10 +72,12 @@ def ring_shear_factor(outer_radius, inner_radius, poisson_ratio):
     return (1 + m) ** 2 / (16 * energy)
 
 
+def _exp(x):
+    return ufl.exp(x) if isinstance(x, Expr) else math.exp(x)
+
+
 def _expm1(x):
-    if isinstance(x, Expr):
-        return ufl.exp(x) - 1
-    return math.expm1(x) if x < 700 else math.inf
+    return ufl.exp(x) - 1 if isinstance(x, Expr) else math.expm1(x)
 
 
 def described(name: str, *sizes: Number) -> str:

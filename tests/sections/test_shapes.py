@@ -2,8 +2,21 @@
 
 import numpy as np
 import pytest
-from firedrake import Constant, Mesh, SpatialCoordinate, assemble, cos, dx, inner, sin, sqrt
+from firedrake import (
+    Constant,
+    Mesh,
+    SpatialCoordinate,
+    assemble,
+    cos,
+    diff,
+    dx,
+    inner,
+    sin,
+    sqrt,
+    variable,
+)
 from sections.drawn import BECAS, STEEL, rectangle
+from ufl.algorithms import expand_derivatives
 
 import fdgeom as fg
 from fdgeom.sections import bars, shapes
@@ -155,6 +168,21 @@ def test_varying_bars_by_expressions():
         assert _value(bars.rectangle_torsion_constant(depth, breadth)) == pytest.approx(
             exact, rel=1e-14
         )
+
+
+def test_slopes_of_thin_bars():
+    """b³/3 for the torsion constant b³ (a/3 - 0.21 b) by its long side; the shear factor."""
+    long = variable(Constant(1.0))
+    for torsion in (
+        bars.rectangle_torsion_constant(long, 2e-3),
+        bars.rectangle_torsion_constant(2e-3, long),
+    ):
+        slope = _value(expand_derivatives(diff(torsion, long)))
+        assert slope == pytest.approx(8e-9 / 3, rel=1e-12)
+    flat = diff(bars.rectangle_shear_factor(1.0, 1e3 * long, 0.3), long)
+    exact = [bars.rectangle_shear_factor(1.0, 1e3 * (1 + h), 0.3) for h in (-1e-4, 1e-4)]
+    slope = _value(expand_derivatives(flat))
+    assert slope == pytest.approx((exact[1] - exact[0]) / 2e-4, rel=1e-5)
 
 
 def _value(expression):
