@@ -213,13 +213,16 @@ def check_positive_definite(name: str, matrices: np.ndarray) -> None:
     if not np.all(np.isfinite(matrices)):
         raise ValueError(f"{name} must be finite everywhere along the beam")
     transposed = np.swapaxes(matrices, -1, -2)
+    # The entries have several units: each counts relative to its diagonal entries.
+    size = np.sqrt(np.abs(np.diagonal(matrices, axis1=-2, axis2=-1)))
+    size = np.where(size > 0, size, 1.0)
+    sizes = size[..., :, None] * size[..., None, :]
     # Round-off of an assembled stiffness is a few units in the last place; 1e-10 is a wrong entry.
-    skew = np.abs(matrices - transposed).max(initial=0.0)
-    if skew > 1e-10 * np.abs(matrices).max(initial=0.0):
+    if np.any(np.abs(matrices - transposed) > 1e-10 * sizes):
         raise ValueError(f"{name} must be symmetric")
-    # A rank may own no node.
-    least = np.linalg.eigvalsh((matrices + transposed) / 2)[..., 0].min(initial=np.inf)
-    if not least > 0:
+    even = (matrices + transposed) / 2
+    if not np.all(np.linalg.eigvalsh(even / sizes) > 0):
+        least = np.linalg.eigvalsh(even).min()
         raise ValueError(
             f"{name} must be positive definite: its least eigenvalue is {least:.3g} "
             "(a negative or zero density, modulus or dimension?)"

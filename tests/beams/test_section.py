@@ -101,6 +101,7 @@ def spoiled(i, j, value):
 
 
 I6 = np.eye(6)
+WIRE = np.diag([1e-9] * 3 + [1.0] * 3)
 PROPERTIES = {"area": 1.0, "second_moments": (1.0, 1.0), **STEEL}
 
 
@@ -111,6 +112,17 @@ PROPERTIES = {"area": 1.0, "second_moments": (1.0, 1.0), **STEEL}
         (lambda: fg.Section(I6, spoiled(2, 2, 0.0)), ValueError, "inertia must be positive def"),
         (lambda: fg.Section(spoiled(0, 1, 2.5) + spoiled(1, 0, 2.5), I6), ValueError, "stiffness"),
         (lambda: fg.Section(spoiled(0, 1, 0.1), I6), ValueError, "stiffness must be symmetric"),
+        # Of a wire in SI units, beside the stiffness of stretch.
+        (
+            lambda: fg.Section(WIRE @ spoiled(0, 1, 0.5) @ WIRE, I6),
+            ValueError,
+            "stiffness must be sy",
+        ),
+        (
+            lambda: fg.Section(WIRE @ (spoiled(0, 1, 2) + spoiled(1, 0, 2) - I6) @ WIRE, I6),
+            ValueError,
+            "stiffness must be positive definite",
+        ),
         (lambda: fg.Section(I6, spoiled(0, 0, np.nan)), ValueError, "inertia must be a 6×6 array"),
         (lambda: fg.Section(np.eye(3), I6), ValueError, "stiffness must be a 6×6 array"),
         (lambda: fg.Section(I6, np.ones(6)), ValueError, "inertia must be a 6×6 array"),
