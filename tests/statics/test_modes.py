@@ -10,6 +10,10 @@ from firedrake import (
     TrialFunction,
     as_vector,
     assemble,
+    conditional,
+    cos,
+    lt,
+    sin,
 )
 from scipy.linalg import eigh
 from statics.rod_cases import cantilever, section
@@ -197,6 +201,41 @@ def test_becks_column():
             assert modes.frequencies[0] > 0
 
 
+def test_flutter_beside_fast_modes():
+    """The imaginary part of a slow pair is small beside the sixtieth eigenvalue."""
+    load = fg.Load(force=(-20.1, 0, 0), at="right", frame="body")
+    beam = slender(40, left="clamped", loads=load)
+    fg.StaticEquilibrium(beam).solve()
+    with pytest.raises(ValueError, match="not stable"):
+        _ = fg.VibrationModes(beam, 60).frequencies
+
+
+class Bed(fg.BodyLoad):
+    """Springs across the first half of a beam."""
+
+    scaled = False
+
+    def __init__(self, stiffness):
+        self.stiffness = Constant(stiffness)
+
+    def potential(self, rod, g, t):
+        (_, y, z) = g[0]
+        return conditional(lt(rod.arc, 1.0), self.stiffness * (y**2 + z**2) / 2, 0.0)
+
+
+def test_becks_column_beside_a_stiff_bed():
+    """A bed that holds the first half, as a clamp does: the second flutters as a column of its own."""
+    load = fg.Load(force=(-22.0, 0, 0), at="right", frame="body")
+    found = []
+    for length, loads in ((1.0, load), (2.0, [Bed(1e9), load])):
+        column = slender(1, left="clamped").section
+        beam = fg.Beam(IntervalMesh(int(40 * length), length), column, left="clamped", loads=loads)
+        fg.StaticEquilibrium(beam).solve()
+        values = fg.VibrationModes(beam, 4).eigenvalues
+        found.append(values[values.imag > 0])
+    assert found[1] == pytest.approx(found[0], rel=0.1)  # the clamp is half a cell off
+
+
 def test_inertia_off_the_axis():
     """A full, coupled section turned over in space vibrates as before."""
     beam = fg.Beam(uneven_mesh(10), SOFT, left="clamped")
@@ -343,6 +382,29 @@ def test_bad_calls_of_modes(call, error, message):
     with pytest.raises(error) as caught:
         call()
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    "hub",
+    [
+        {"orientation": lambda t: as_vector([cos(50 * t), 0, 0, sin(50 * t)])},
+        {"position": lambda t: as_vector([0, 0, 5 * t**2])},
+    ],
+)
+def test_a_moving_support_is_refused(hub):
+    """It turns, or accelerates; at rest it counts as held."""
+    beam = slender(20, left=fg.GivenPose(**hub))
+    with pytest.raises(ValueError, match="which moves at t = 0, so there is no equilibrium to vib"):
+        fg.VibrationModes(beam, 4)
+
+
+def test_a_given_pose_at_rest_holds():
+    rests = fg.GivenPose(
+        position=lambda t: as_vector([0 * t, 0, 0]),
+        orientation=lambda t: as_vector([1, 0, 0, 0 * t]),
+    )
+    values = [fg.VibrationModes(slender(20, left=end), 4).eigenvalues for end in (rests, "clamped")]
+    assert values[0] == pytest.approx(values[1], rel=1e-9)
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e6])
