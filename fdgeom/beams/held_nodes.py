@@ -20,7 +20,8 @@ from fdgeom.operations.dependent import private
 from fdgeom.systems.motion.held import Held
 from fdgeom.systems.motion.motion import Motion
 
-# Of the size of the rods and their velocities: a start set from the same formula is off by round-off.
+# Of the size of the rods, their velocities and frequencies: a start set from the same formula is off by
+# round-off.
 _CONSISTENT = 1e-9
 
 
@@ -141,14 +142,9 @@ class HeldNodes(Held):
 
     def check_start(self) -> None:
         """Raise ``ValueError`` if a held node starts elsewhere, or with another velocity."""
-        try:
-            self.update()
-        except SolveFailed as failure:
-            raise ValueError(f"{failure}; {failure.remedy}") from failure
-        position = self._motion.configuration[0].dat.data_ro_with_halos
+        sizes = self._checked_sizes()
         velocity = self._motion.v.dat.data_ro_with_halos.reshape(-1)
         wanted = self.v.dat.data_ro_with_halos.reshape(-1)
-        extent = self._largest(np.abs(position).max(initial=0.0)) or 1.0
         away = np.abs(self.increment.dat.data_ro_with_halos.reshape(-1))
         for hold in self.holds:
             gap = np.abs(velocity - wanted)[hold.dofs].max(initial=0.0)
@@ -158,12 +154,32 @@ class HeldNodes(Held):
                     f"{hold}, but starts with another velocity there; set the velocity of that node "
                     "accordingly"
                 )
-            # Rotations, and translations by the extent of the whole.
-            size = np.where(hold.dofs % 6 < 3, 1.0, extent)
-            if not self._largest((away[hold.dofs] / size).max(initial=0.0)) <= _CONSISTENT:
+            if not self._largest((away / sizes)[hold.dofs].max(initial=0.0)) <= _CONSISTENT:
                 raise ValueError(
                     f"{hold}, but starts elsewhere; put it where the given pose begins"
                 )
+
+    def check_at_rest(self, scale: float) -> None:
+        """Raise ``ValueError`` if a given pose moves at present; ``scale`` is a squared frequency."""
+        sizes = self._checked_sizes()
+        v, a = (np.abs(f.dat.data_ro_with_halos.reshape(-1)) / sizes for f in (self.v, self.a))
+        for hold in self._moving:
+            rate = np.maximum(v**2, a)[hold.dofs].max(initial=0.0)
+            if not self._largest(rate) <= _CONSISTENT * scale:
+                raise ValueError(
+                    f"{hold}, which moves at t = {float(self._motion.time.dat.data_ro[0]):.8g}, so "
+                    "there is no equilibrium to vibrate about; let the given pose rest at that time"
+                )
+
+    def _checked_sizes(self) -> np.ndarray:
+        """The sizes of components, 1 and the extent of the whole; ``ValueError`` if a pose is not finite."""
+        try:
+            self.update()
+        except SolveFailed as failure:
+            raise ValueError(f"{failure}; {failure.remedy}") from failure
+        position = self._motion.configuration[0].dat.data_ro_with_halos
+        extent = self._largest(np.abs(position).max(initial=0.0)) or 1.0
+        return np.where(np.arange(self.v.dat.data_ro_with_halos.size) % 6 < 3, 1.0, extent)
 
     def _largest(self, value: float) -> float:
         return self._motion.comm.allreduce(float(value), op=MPI.MAX)

@@ -1,5 +1,6 @@
 """Small vibrations of beams and assemblies about an equilibrium: frequencies and shapes."""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,6 +9,7 @@ from scipy.sparse.linalg import ArpackError
 
 from fdgeom import validation
 from fdgeom.beams.beam import Beam
+from fdgeom.beams.held_nodes import HeldNodes
 from fdgeom.beams.rod_of_beam import BeamMotion
 from fdgeom.build_message import compiling
 from fdgeom.execution.options import STATICS
@@ -15,7 +17,7 @@ from fdgeom.statics.linear_algebra import modes_of, nearest, nearest_complex
 from fdgeom.statics.pencil import Pencil, data_of, pencil
 from fdgeom.statics.problem import check_contact, motion_of
 from fdgeom.statics.rigid_motions import held
-from fdgeom.statics.sensitivities import Eigenvalue, refuse_unless_simple
+from fdgeom.statics.sensitivities import Eigenvalue, Found, refuse_unless_simple
 from fdgeom.taping import OffTape
 
 if TYPE_CHECKING:
@@ -52,8 +54,8 @@ class VibrationModes(OffTape):
     ------
     TypeError, ValueError
         If the beam is of another degree, ``number`` is not a positive integer below the number
-        of degrees of freedom, the configuration is not an equilibrium at that load, or the joints
-        are violated.
+        of degrees of freedom, the configuration is not an equilibrium at that load, a `GivenPose`
+        or an obstacle moves, or the joints are violated.
 
     Notes
     -----
@@ -79,6 +81,8 @@ class VibrationModes(OffTape):
         number = validation.whole("number", number, least=1, most=count - 2)
         motion.check_configuration()
         found = pencil(motion, load, free)
+        if isinstance(motion.held, HeldNodes):
+            motion.held.check_at_rest(found.scale)
         self._motion, self._load, self._symmetric = motion, load, found.symmetric
         values, vectors, round_off = _lowest(found, number)
         # Signs and turns within a multiple eigenvalue may differ between processes.
@@ -102,33 +106,33 @@ class VibrationModes(OffTape):
         ------
         NotImplementedError
             On the tape, if it is multiple or the last of the requested ones, for assemblies, and
-            for loads that are not conservative.
+            for loads that are not conservative. Derivatives at other data are refused likewise.
         ValueError
             On the tape, if the beam's configuration or coefficients have changed.
         """
         validation.whole("k", k, least=0, most=len(self.shapes) - 1)
         if not annotate_tape():
             return self.eigenvalues[k]
-        refuse_unless_simple(
-            self.eigenvalues, k, self._symmetric, isinstance(self._motion, BeamMotion)
-        )
+        found = self._found(k)
+        found[-1]()
         if self._data.changed():
             raise ValueError(
                 "beam: its configuration or its data have changed since these modes were computed; "
                 "make fdgeom.VibrationModes anew"
             )
 
-        def find() -> tuple[float, np.ndarray]:
-            modes = VibrationModes(self.beam, len(self.shapes), load=self._load)
-            return modes._pair(k)
+        def find() -> Found:
+            return VibrationModes(self.beam, len(self.shapes), load=self._load)._found(k)
 
         if k not in self._taped:
             with stop_annotating():
-                self._taped[k] = Eigenvalue(self._motion, self._load, self._pair(k), find)
+                self._taped[k] = Eigenvalue(self._motion, self._load, found, find)
         return self._taped[k].on_tape()
 
-    def _pair(self, k: int) -> tuple[float, np.ndarray]:
-        return float(self.eigenvalues[k].real), np.array(self.shapes[k].dat.data_ro)
+    def _found(self, k: int) -> Found:
+        values, alone = self.eigenvalues, isinstance(self._motion, BeamMotion)
+        check = partial(refuse_unless_simple, values, self._round_off, k, self._symmetric, alone)
+        return float(values[k].real), np.array(self.shapes[k].dat.data_ro), check
 
     @property
     def frequencies(self) -> np.ndarray:
@@ -140,7 +144,7 @@ class VibrationModes(OffTape):
             If the equilibrium is not stable: an ω² is negative or complex.
         """
         values, rigid = self.eigenvalues, self._rigid
-        unstable = (values.real < 0) | (np.abs(values.imag) > 1e-7 * np.abs(values).max())
+        unstable = (values.real < 0) | (np.abs(values.imag) > 1e-7 * np.abs(values))
         if np.any(unstable & ~rigid):
             raise ValueError(
                 "the equilibrium is not stable: some ω² is negative or complex; see eigenvalues"

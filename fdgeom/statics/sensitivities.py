@@ -25,6 +25,8 @@ from fdgeom.taping import record
 
 # Of the larger of two eigenvalues: nearer ones are one that is multiple.
 _APART = 1e-6
+#: An eigenvalue, its shape, and a check that raises where it has no derivative.
+Found = tuple[float, np.ndarray, Callable[[], None]]
 
 
 class TapedPoint:
@@ -200,14 +202,14 @@ class Eigenvalue(ArrayOperation):
     λ' = φ·(K' - λM')φ with φ·Mφ = 1.
     """
 
-    # It is also the system of its block on the tape. `find()` gives λ and φ at the present data, `found`
-    # is that at the data of the call.
+    # It is also the system of its block on the tape. `find()` gives λ, φ and the check at the present
+    # data, `found` is that at the data of the call.
     def __init__(
         self,
         motion: RodMotion,
         load: float,
-        found: tuple[float, np.ndarray],
-        find: Callable[[], tuple[float, np.ndarray]],
+        found: Found,
+        find: Callable[[], Found],
     ) -> None:
         self._motion, self._find, self._data = motion, find, data_of(motion)
         self._shape, self._found = Function(motion.space, name="mode"), Constant(0.0)
@@ -227,7 +229,8 @@ class Eigenvalue(ArrayOperation):
         self._slopes = [None if slope is None else VectorAssembly(slope) for slope in slopes]
         self._set(*found)
 
-    def _set(self, value: float, shape: np.ndarray) -> None:
+    def _set(self, value: float, shape: np.ndarray, check: Callable[[], None]) -> None:
+        self._check = check
         self._found.assign(value)
         self._shape.dat.data_wo[...] = shape
 
@@ -247,6 +250,7 @@ class Eigenvalue(ArrayOperation):
         self._value.assign(float(self._found))
 
     def tangents(self, dots):
+        self._check()
         comm, total = self._value.function_space().comm, 0.0
         for f, slope, dot in zip(self.reads, self._slopes, dots, strict=True):
             if slope is not None and dot is not None:
@@ -257,6 +261,7 @@ class Eigenvalue(ArrayOperation):
         return [np.array([comm.allreduce(total)])]
 
     def cotangents(self, bars):
+        self._check()
         weight = float(bars[0][0])
         return [
             None if slope is None else [weight * v for v in slope.values()]
@@ -282,16 +287,19 @@ class Eigenvalue(ArrayOperation):
     consistency = cached_property(Consistency)
 
 
-def refuse_unless_simple(values: np.ndarray, k: int, symmetric: bool, alone: bool) -> None:
+def refuse_unless_simple(
+    values: np.ndarray, round_off: np.ndarray, k: int, symmetric: bool, alone: bool
+) -> None:
     """Raise ``NotImplementedError`` where an eigenvalue has no derivative of the kind."""
-    why = None
+    why, size = None, np.abs(values)
+    near = np.maximum(_APART * np.maximum(size, size[k]), round_off + round_off[k])
     if not alone:
         why = "of assemblies"
     elif not symmetric:
         why = "where loads are not conservative"
     elif k == len(values) - 1:
         why = "of the last mode, whose neighbour is not known: take number one larger"
-    elif np.any(np.abs(np.delete(values, k) - values[k]) <= _APART * np.abs(values).max()):
+    elif np.sum(np.abs(values - values[k]) <= near) > 1:
         why = (
             "of a multiple eigenvalue, which has no derivative: make the section differ a little, or "
             "take the sum of those that fall together by finite differences"

@@ -414,3 +414,40 @@ def test_multiple_eigenvalues_are_refused():
     continue_annotation()
     with pytest.raises(NotImplementedError, match="of a multiple eigenvalue"):
         modes.eigenvalue(0)
+
+
+def test_eigenvalues_that_become_multiple_have_no_derivative():
+    """A flat bar that a replay makes a square: its value is replayed, its derivatives are refused."""
+    mesh = IntervalMesh(10, 1.0)
+    number = FunctionSpace(mesh, "R", 0)
+    width = Function(number).assign(0.03)
+    section = fg.Section.rectangle(
+        width, 0.02, density=7850, youngs_modulus=2.1e11, poisson_ratio=0.3
+    )
+    beam = fg.Beam(mesh, section, left="clamped")
+    continue_annotation()
+    control = Function(number).assign(0.03)
+    width.assign(control)
+    value = fg.VibrationModes(beam, 4).eigenvalue(0)
+    pause_annotation()
+    reduced = ReducedFunctional(value, Control(control))
+    # A square is as stiff by its other side, but for rotary inertia and shear.
+    assert reduced(Function(number).assign(0.02)) == pytest.approx(value, rel=1e-4)
+    for derive in (reduced.derivative, lambda: reduced.tlm(Function(number).assign(1.0))):
+        with pytest.raises(NotImplementedError, match="of a multiple eigenvalue"):
+            derive()
+    reduced(Function(number).assign(0.03))
+    assert np.isfinite(reduced.derivative().dat.data_ro).all()
+
+
+def test_neighbours_are_told_apart_by_their_own_size():
+    """Bending stiffness 1 and 1.05: 5% are no multiple eigenvalue among modes a million times faster."""
+    section = fg.Section(np.diag([1e3, 1.0, 1.05, 1e7, 1e7, 1e7]), np.diag([1e-5] * 3 + [1.0] * 3))
+    beam = fg.Beam(IntervalMesh(60, 1.0), section, left="clamped")
+    modes = fg.VibrationModes(beam, 24)
+    continue_annotation()
+    # Euler's cantilever: ω² = 1.875⁴ EI/(m L⁴).
+    assert modes.eigenvalue(0) == pytest.approx(1.8751041**4, rel=1e-3)
+    free = fg.VibrationModes(fg.Beam(IntervalMesh(60, 1.0), section), 8)
+    with pytest.raises(NotImplementedError, match="of a multiple eigenvalue"):
+        free.eigenvalue(2)  # a rigid motion
