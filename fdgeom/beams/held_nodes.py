@@ -108,6 +108,21 @@ class HeldNodes(Held):
                     remedy="give finite positions, and quaternions that are not zero",
                 )
 
+    @cached_property
+    def _oriented(self) -> tuple[list[tuple[Function, Hold]], PointwiseUpdate]:
+        space = self._motion.configuration[1].function_space()
+        poses = [(Function(space), hold) for hold in self._moving if 0 in hold.components]
+        given = {f: hold.pose.pose(self._motion.time)[1] for f, hold in poses}
+        return poses, PointwiseUpdate(given)
+
+    def orientations(self) -> np.ndarray:
+        """The given quaternions at the motion's time, (nodes of this rank, 4)."""
+        if not any(0 in hold.components for hold in self._moving):
+            return np.empty((0, 4))
+        poses, update = self._oriented
+        update.apply()
+        return np.concatenate([f.dat.data_ro_with_halos[hold.nodes] for f, hold in poses])
+
     def assignments(self, t: Expr) -> dict[Function, Expr]:
         targets = self.increment, self.v, self.a
         found = [[f[k] for k in range(6)] for f in targets]

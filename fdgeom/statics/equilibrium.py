@@ -212,9 +212,9 @@ class StaticEquilibrium(OffTape, Compiled, NotCopied):
         before = self._problem.snapshot()
         turned = self._problem.turned()
         self._problem.load = load
-        self._motion.model.set_time(time)
         scaled = time != begin or (load != start and self._problem.is_loaded)
         try:
+            self._problem.set_time(begin, time)
             self._iterations.solve(may_fail=bool(halvings) and scaled)
             self._problem.check_turned(turned)
             return

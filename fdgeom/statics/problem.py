@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,10 @@ from fdgeom.beams.contact.contact import contacts_of
 from fdgeom.beams.held_nodes import HeldNodes
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.beams.rod.turns import Turns
 from fdgeom.beams.rod_of_beam import BeamMotion
 from fdgeom.data import Number, Snapshot
+from fdgeom.errors import SolveFailed
 from fdgeom.execution import MatrixAssembly, Run, VectorAssembly, perform
 from fdgeom.forms import simplify
 from fdgeom.lie import quaternion
@@ -336,6 +339,24 @@ class EquilibriumProblem:
         self._load.set(value)
 
     # --- rotations in a step -----------------------------------------------------------------------
+    def set_time(self, begin: float, end: float) -> None:
+        """Go to a time; raise SolveFailed if a given orientation turns too far since ``begin``."""
+        # Beyond 180 degrees the increment of a held node would go the short way.
+        turned: list[np.ndarray] = []
+        for time in (begin, (begin + end) / 2, end):
+            self.motion.model.set_time(time)
+            if self.held is not None and begin != end:
+                turned.append(self.held.orientations())
+        cosines = [np.einsum("nk,nk->n", a, b) for a, b in pairwise(turned)]
+        # A turn by 180 degrees has two ways to go. NaNs are for the solve, which says where.
+        some = bool(np.any(np.array(cosines) < Turns.least + 1e-6))
+        if self.comm.allreduce(some, op=MPI.LOR):
+            raise SolveFailed(
+                "the orientation of a GivenPose turns by more than 90 degrees in half a load step, or "
+                "its quaternion jumps to the opposite sign",
+                remedy="take more steps, and give a quaternion that is continuous in time",
+            )
+
     def turned(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Rotations of nodes and of sprung joints, for :meth:`check_turned`."""
         return self.motion.turns.values(), self.motion.turns.branch()

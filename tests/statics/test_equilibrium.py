@@ -371,6 +371,24 @@ def test_given_pose_bends_to_a_half_circle():
     assert reactions["left"][0] == pytest.approx([0, moment, 0], abs=1e-8)
 
 
+@pytest.mark.parametrize("turns", [0.75, 2.0])
+def test_a_given_pose_turns_the_way_it_is_given(turns):
+    """Torsion by most of a turn or two in one load step: the moment is GJ times the whole angle."""
+
+    def orientation(t):
+        return as_vector([cos(turns * pi * t), sin(turns * pi * t), 0, 0])
+
+    beam = fg.Beam(
+        IntervalMesh(20, 1.0),
+        section(1e7, 1e7, 2.0, 1.0),
+        left="clamped",
+        right=fg.GivenPose(orientation=orientation),
+    )
+    statics = fg.StaticEquilibrium(beam)
+    statics.solve(time=1.0)
+    assert statics.reactions()["right"][0][0] == pytest.approx(4 * np.pi * turns, rel=1e-9)
+
+
 def test_sliding_and_pinned_ends():
     """A simply supported beam under its weight: the end slides, reactions carry half of it."""
     weight, cells = 3.0, 20
