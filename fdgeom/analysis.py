@@ -43,7 +43,10 @@ def amplification_matrix(method: Method, Omega: ArrayLike, damping: float = 0.0)
     """
     W, xi = _frequencies(Omega), _damping(method, damping)
     if not np.isfinite(W).all():
-        raise ValueError("Omega must be finite for a matrix; eigenvalues and radii take infinity")
+        raise ValueError(
+            "Omega must be finite for a matrix and for a callable; eigenvalues and radii of an "
+            "AlphaScheme take infinity"
+        )
     if callable(method):
         matrix = np.asarray(method(W))
         if matrix.shape[:-2] != W.shape or matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2]:
@@ -63,9 +66,9 @@ def amplification_matrix(method: Method, Omega: ArrayLike, damping: float = 0.0)
 
 
 def eigenvalues(method: Method, Omega: ArrayLike, damping: float = 0.0) -> np.ndarray:
-    """The eigenvalues of the amplification matrix, shape Ω.shape + (n,); Ω may be infinite.
+    """The eigenvalues of the amplification matrix, shape Ω.shape + (n,).
 
-    For an AlphaScheme they are the roots of
+    Ω may be infinite for an AlphaScheme. For an AlphaScheme they are the roots of
 
         (λ - 1)²(λ - B₂) + S(λ) (Ω² N(λ) + 2ξΩ (λ - 1) G(λ)),
         S = (1 + B₁) λ - B₁ - B₂,  N = β λ² + (½ + γ - 2β) λ + ½ - γ + β,  G = γ λ + 1 - γ,
@@ -83,7 +86,7 @@ def eigenvalues(method: Method, Omega: ArrayLike, damping: float = 0.0) -> np.nd
 
 
 def spectral_radius(method: Method, Omega: ArrayLike, damping: float = 0.0) -> np.ndarray | float:
-    """The largest modulus of the eigenvalues, shape of Ω; Ω may be infinite."""
+    """The largest modulus of the eigenvalues, shape of Ω; infinity is allowed for an AlphaScheme."""
     return np.abs(eigenvalues(method, Omega, damping)).max(axis=-1)[()]
 
 

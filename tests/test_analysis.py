@@ -240,6 +240,11 @@ def test_one_or_many():
         (lambda s: spectral_radius(s, np.nan), ValueError, "Omega must not be negative or NaN"),
         (lambda s: spectral_radius(s, "fast"), TypeError, "Omega must be a number"),
         (lambda s: amplification_matrix(s, np.inf), ValueError, "Omega must be finite"),
+        (
+            lambda s: spectral_radius(np.diag, np.inf),
+            ValueError,
+            "Omega must be finite for a matrix and for a callable",
+        ),
         (lambda s: amplification_matrix(s, 1.0, -0.1), ValueError, "damping must be a number"),
         (lambda s: amplification_matrix(np.cos, 1.0), ValueError, "method must return square"),
         (lambda s: spectral_radius(np.eye, 1.0, 0.1), ValueError, "a callable has its own damp"),

@@ -160,7 +160,8 @@ def spar_box(upper: Callable, lower: Callable, front: float, rear: float, thickn
     Parameters
     ----------
     upper, lower : callable, or (n, 2) array of points
-        Height of the outer surfaces over the first axis; points are joined by a cubic spline.
+        Height of the outer surfaces over the first axis; points, from ``front`` to ``rear`` at
+        least, are joined by a cubic spline.
     front, rear : float
         Positions of the outer faces of the webs on the first axis.
     thickness : float, or two of them
@@ -169,7 +170,9 @@ def spar_box(upper: Callable, lower: Callable, front: float, rear: float, thickn
     skin, web = _two(thickness)
     if not front < rear:
         raise ValueError(f"front must be smaller than rear, not {format_value(front)} and {rear!r}")
-    top, bottom = _curve("upper", upper), _curve("lower", lower)
+    top, bottom = (
+        _curve(name, given, front, rear) for name, given in (("upper", upper), ("lower", lower))
+    )
     ends = np.linspace(front, rear, 65)
     if not np.all(top(ends) - bottom(ends) > 2 * skin):
         raise ValueError(
@@ -251,7 +254,7 @@ def _rows(layers, through) -> tuple[np.ndarray, np.ndarray]:
     return rows_of(layers, whole("through", through, least=1))
 
 
-def _curve(name: str, given) -> Callable:
+def _curve(name: str, given, front: float, rear: float) -> Callable:
     if callable(given):
         return given
     points = np.asarray(given, dtype=float)
@@ -260,4 +263,11 @@ def _curve(name: str, given) -> Callable:
     from scipy.interpolate import CubicSpline
 
     points = points[np.argsort(points[:, 0])]
+    first, last = points[[0, -1], 0]
+    slack = 1e-9 * (rear - front)
+    if not (first <= front + slack and rear - slack <= last):
+        raise ValueError(
+            f"{name}: its points reach from {first:g} to {last:g}, but the box from {front:g} to "
+            f"{rear:g}: give points from front to rear"
+        )
     return CubicSpline(*points.T)

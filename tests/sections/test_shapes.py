@@ -201,6 +201,10 @@ def _value(expression):
         (lambda: shapes.rectangle(1.0, 1.0, along=0), "along must be a positive whole number"),
         (lambda: shapes.spar_box(np.cos, np.cos, 0, 1, 0.1), "upper must lie above lower"),
         (lambda: shapes.spar_box([1, 2, 3], np.cos, 0, 1, 0.1), "upper must be a callable or an"),
+        (
+            lambda: shapes.spar_box([[0.9, 1], [0.2, 1], [0.5, 1]], lambda x: 0 * x, 0.1, 0.8, 0.1),
+            "upper: its points reach from 0.2 to 0.9, but the box from 0.1 to 0.8",
+        ),
         (lambda: shapes.spar_box(np.cos, np.sin, 1, 0, 0.1), "front must be smaller than rear"),
     ],
 )

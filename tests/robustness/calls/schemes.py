@@ -96,7 +96,8 @@ REFUSALS = [
         "Omega",
         lambda: fg.analysis.amplification_matrix(fg.newmark(), np.inf),
         ValueError,
-        "Omega must be finite for a matrix; eigenvalues and radii take infinity",
+        "Omega must be finite for a matrix and for a callable; eigenvalues and radii of an "
+        "AlphaScheme take infinity",
     ),
     (
         "damping",
