@@ -148,10 +148,43 @@ def nearest(
 def nearest_complex(
     inverse: Inverse, size: int, number: int, shift: float, *, rough: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The ``number`` eigenpairs of an unsymmetric K nearest to -shift."""
-    operator = LinearOperator((size, size), matvec=inverse, dtype=float)
-    values, vectors = eigs(operator, k=number, v0=_start(size), tol=_ROUGH if rough else 0)
-    return 1 / values - shift, vectors
+    """The ``number`` eigenpairs of an unsymmetric K nearest to -shift, all copies of a multiple one."""
+    # As above, but what is found is an invariant subspace, with an orthonormal real basis: the
+    # operator in its complement has the other eigenvalues, and its own are those of a small matrix.
+    start, basis = _start(size), np.empty((size, 0))
+    values, vectors = np.empty(0, dtype=complex), basis
+    while True:
+
+        def out(x, basis=basis):
+            return x - basis @ (basis.T @ x)
+
+        def deflated(x, out=out):
+            return out(inverse(out(x)))
+
+        wanted = min(number, size - 2 - basis.shape[1])
+        if wanted < 1:
+            break
+        new, more = eigs(
+            LinearOperator((size, size), matvec=deflated, dtype=float),
+            k=wanted,
+            v0=out(start),
+            tol=_ROUGH if rough else 0,
+        )
+        if rough:
+            return 1 / new - shift, more
+        # Vectors of a pair about to become complex are nearly parallel: fewer may have been new.
+        farthest = np.sort(np.abs(values))[-number] if len(values) >= number else 0.0
+        nearer = np.abs(new) > farthest * (1 + 1e-9)
+        if not nearer.any():
+            break
+        found = np.hstack([basis, more[:, nearer].real, more[:, nearer].imag])
+        left, sizes, _ = np.linalg.svd(found, full_matrices=False)
+        basis = left[:, sizes > _NEW * sizes[0]]
+        applied = np.stack([inverse(x) for x in basis.T], axis=1)
+        values, small = np.linalg.eig(basis.T @ applied)
+        vectors = basis @ small
+    order = np.argsort(-np.abs(values))[:number]
+    return 1 / values[order].astype(complex) - shift, vectors[:, order]
 
 
 def _start(size: int) -> np.ndarray:

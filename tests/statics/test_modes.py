@@ -20,6 +20,7 @@ from statics.rod_cases import cantilever, section
 from verification.beams import SOFT, along, set_random, uneven_mesh
 
 import fdgeom as fg
+from fdgeom.statics.linear_algebra import nearest_complex
 
 LENGTH, SIDE = 2 * np.pi / 3, 0.1
 
@@ -96,6 +97,23 @@ def test_no_copy_of_a_multiple_eigenvalue_is_missed():
         found = fg.VibrationModes(beam, number).eigenvalues
         # Round-off of the highest, 1e14, in those of the dense solver.
         assert found == pytest.approx(expected[:number], rel=1e-7, abs=1.0)
+
+
+@pytest.mark.parametrize(("seed", "copies"), [(13, 4), (9, 8)])
+def test_no_copy_is_missed_without_symmetry(seed, copies):
+    """The nearest eigenvalues of several equal unsymmetric matrices, side by side."""
+    random = np.random.default_rng(seed)
+    values = np.sort([*random.uniform(10, 1e3, 4), *10 ** random.uniform(3, 12, 16)])
+    vectors = np.eye(20) + 0.3 * random.normal(size=(20, 20)) / np.sqrt(20)
+    one = vectors @ np.diag(values) @ np.linalg.inv(vectors)
+    whole, shift = np.kron(np.eye(copies), one), values[1]
+    inverse = np.linalg.inv(whole + shift * np.eye(len(whole)))
+    found, modes = nearest_complex(inverse.dot, len(whole), 2 * copies, shift)
+    expected = np.repeat(values[:2], copies)
+    assert np.sort(found.real) == pytest.approx(expected, rel=1e-6)
+    assert np.linalg.matrix_rank(modes, tol=1e-6) == 2 * copies
+    left = inverse @ modes - modes / (found + shift)
+    assert np.abs(left).max() < 1e-9 / shift
 
 
 def test_shapes():
