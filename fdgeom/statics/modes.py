@@ -144,7 +144,9 @@ class VibrationModes(OffTape):
             If the equilibrium is not stable: an ω² is negative or complex.
         """
         values, rigid = self.eigenvalues, self._rigid
-        unstable = (values.real < 0) | (np.abs(values.imag) > 1e-7 * np.abs(values))
+        unstable = (values.real < 0) | (
+            np.abs(values.imag) > 1e-7 * np.abs(values) + self._round_off
+        )
         if np.any(unstable & ~rigid):
             raise ValueError(
                 "the equilibrium is not stable: some ω² is negative or complex; see eigenvalues"
