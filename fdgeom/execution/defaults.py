@@ -219,6 +219,21 @@ def _random_values(function: Function) -> Iterator[None]:
         keep.restore()
 
 
+def _random_data(form: Form) -> dict:
+    """Functions and Constants of random values for those of a form."""
+    rng = np.random.default_rng(0)
+    made = {
+        c: Constant(rng.uniform(0.5, 1.5, c.ufl_shape)) for c in extract_firedrake_constants(form)
+    }
+    coordinates = [mesh.coordinates for mesh in form.ufl_domains()]
+    for f in form.coefficients():
+        if f not in coordinates:
+            made[f] = Function(f.function_space())
+            for part in made[f].subfunctions:
+                part.dat.data_wo[...] = rng.uniform(0.5, 1.5, part.dat.data_ro.shape)
+    return made
+
+
 def _couplings(jacobian: Form, block: int) -> np.ndarray:
     """The matrix entries between different nodes in this rank's rows."""
     matrix = assemble(jacobian, mat_type="aij", form_compiler_parameters=MATRIX_COMPILER).petscmat
@@ -228,12 +243,13 @@ def _couplings(jacobian: Form, block: int) -> np.ndarray:
 
 def first_block_is_diagonal(residual: Form, unknown: Function) -> bool:
     """Whether the equations of the first part couple none of its values to one another."""
-    with _random_values(unknown):
-        # The whole Jacobian is assembled, by the kernels of the solver.
-        jacobian = derivative(residual, unknown)
-        matrix = assemble(
-            jacobian, mat_type="aij", form_compiler_parameters=MATRIX_COMPILER
-        ).petscmat
+    # The whole Jacobian is assembled, by the kernels of the solver, with random data: the present
+    # ones may be a special case.
+    jacobian = map_integrand_dags(EachCase(), derivative(residual, unknown))
+    matrix = assemble(
+        replace(jacobian, _random_data(jacobian)),
+        mat_type="aij", form_compiler_parameters=MATRIX_COMPILER,
+    ).petscmat  # fmt: skip
     rows, columns, values = entries(matrix)
     # Rows and columns of a rank are those of the first part, then those of the second.
     comm, part = unknown.function_space().comm, unknown.function_space()[0]
@@ -246,5 +262,6 @@ def first_block_is_diagonal(residual: Form, unknown: Function) -> bool:
 
     block = in_first(rows) & in_first(columns)
     scale = np.abs(values[block]).max(initial=0.0)
-    coupled = np.any(np.abs(values[block & (rows != columns)]) > 1e-14 * scale)
-    return not comm.allreduce(int(coupled))
+    coupled = np.abs(values[block & (rows != columns)]) > 1e-14 * scale
+    # Values that are not finite show nothing.
+    return not comm.allreduce(int(coupled.any() or not np.isfinite(scale)))

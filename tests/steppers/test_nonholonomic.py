@@ -243,6 +243,24 @@ def test_field_with_a_held_end():
     assert np.abs(held.q.dat.data_ro - start).max(axis=1)[-1] > 0.1
 
 
+def test_many_copies_that_start_where_the_mass_is_diagonal():
+    """More than a thousand unknowns, whose saddle points could be solved by elimination there."""
+    mesh = fg.copies(400)
+    V, W = VectorFunctionSpace(mesh, "DG", 0, dim=3), FunctionSpace(mesh, "DG", 0)
+    q, v, mult = Function(V), Function(V), Function(W)
+    v.dat.data_wo[:] = 1.0, 0.5, 0.0
+    system = fg.NonholonomicSystem(
+        q,
+        v,
+        0.5 * (dot(v, v) + sin(q[0]) * v[0] * v[1]) * dx,
+        lambda r, v: r * (v[2] - q[1] * v[0]) * dx,
+        mult,
+    )
+    M(system, 0.01, compiled=False, solver_parameters={"snes_rtol": 1e-13}).advance(100)
+    # 400 particles of energy 5/8, of which the method loses h² or so.
+    assert system.energy() == pytest.approx(250, rel=1e-5)
+
+
 # --- projection and wrong input ------------------------------------------------------------------
 def test_projection_is_the_nearest_velocity():
     system = particle()
