@@ -16,7 +16,7 @@ These modules know forms and Functions; `execution` performs operations.
 
 from fdgeom.operations.adjoint_step import AdjointStep, Strides
 from fdgeom.operations.assemble import Assemble
-from fdgeom.operations.convergence import LOCAL_TEST, WORDS, ConvergenceTest, Reason, Watch
+from fdgeom.operations.convergence import EPSILON, LOCAL_TEST, WORDS, ConvergenceTest, Reason, Watch
 from fdgeom.operations.copy import Copy
 from fdgeom.operations.flow import (
     Assignments,

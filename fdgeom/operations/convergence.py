@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any
 
+import numpy as np
 from firedrake import Function
 from petsc4py import PETSc
 
@@ -53,6 +54,8 @@ PETSC_REASONS: dict[int, Any] = {
     Reason.CIRCLING: _OF_PETSC.DIVERGED_LOCAL_MIN,
 }
 
+#: Round-off, for ``unnoticed``.
+EPSILON = float(np.finfo(float).eps)
 # If the residual has grown by this factor, a small update means nothing.
 _LOST = 1e15
 # Updates before circles are looked for, and the number of updates that are compared with those before.

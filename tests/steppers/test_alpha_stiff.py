@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from firedrake import as_vector, sin
+from firedrake import (
+    DirichletBC,
+    Function,
+    FunctionSpace,
+    IntervalMesh,
+    as_vector,
+    dx,
+    sin,
+)
 from verification.spring_systems import follow, matrices
 
 import fdgeom as fg
@@ -118,3 +126,30 @@ def test_driven_through_a_stiff_spring(scheme, rms):
         )
     gap = (rows[:, :, 0] - exact)[steps // 2 :]
     assert np.sqrt((gap**2).mean(axis=0)) == pytest.approx(rms, rel=5e-5)  # five printed digits
+
+
+@pytest.mark.parametrize(
+    ("method", "dt", "compiled"),
+    [
+        (fg.GeneralizedAlpha, 0.05, True),
+        (fg.GeneralizedAlpha, 0.05, False),
+        (fg.HermiteSimpson, 0.01, False),
+    ],
+)
+def test_a_nonlinear_bar_comes_to_rest(method, dt, compiled):
+    """Increments and accelerations near rest are as small as round-off of the positions."""
+    n = 5
+    V = FunctionSpace(IntervalMesh(n, 1.0), "CG", 1)
+    u, v = Function(V), Function(V)
+
+    def residual(u, v, a, t, w):
+        e = u.dx(0)
+        return (a * w + 10 * v * w + 100 * (e + e**3) * w.dx(0) - 50 * w) * dx
+
+    system = fg.SecondOrderSystem(residual, u, v, bcs=[DirichletBC(V, 0, 1)])
+    stepper = method(system, dt, compiled=compiled)
+    stepper.advance(500)
+    assert not stepper.fallbacks
+    # The stress in the middle of a cell carries half of the load of 50 that is right of it.
+    strains = [np.roots([1, 0, 1, -(1 - (k + 0.5) / n) / 2])[2].real for k in range(n)]
+    assert u.dat.data_ro.max() == pytest.approx(sum(strains) / n, rel=1e-9)

@@ -2,18 +2,16 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 from firedrake import Function
 
 from fdgeom.execution import Numerics, banded
-from fdgeom.operations import Attempt, ConvergenceTest
+from fdgeom.operations import EPSILON, Attempt, ConvergenceTest
 from fdgeom.systems.motion.motion import Motion
 
 # Of the increment's norm: the next update would be below round-off.
 _LAST = 1e-9
 # Of the positions' norm: round-off of strains, brought back to displacements by the stiffness.
 _UNNOTICED = 1e-13
-_EPSILON = float(np.finfo(float).eps)
 # Iterations of damped attempts: through the kink of friction at many nodes they take long.
 _DAMPED = 200
 # Limit of the others. A smaller one of the user's is the limit of all.
@@ -35,7 +33,7 @@ def rod_numerics(motion: Motion, *, friction: bool = False) -> Numerics:
 
 def exact_numerics(changed: Function, *, friction: bool = False) -> Numerics:
     """`rod_numerics` that ends at round-off, for invariants that hold to the last digits."""
-    test = ConvergenceTest(changed, unnoticed=_EPSILON, notices_circles=friction)
+    test = ConvergenceTest(changed, unnoticed=EPSILON, notices_circles=friction)
     return Numerics(_options(changed.function_space().comm), test)
 
 

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 
 from firedrake import Constant, Form, Function, MixedFunctionSpace, TestFunctions, split
 from ufl.core.expr import Expr
@@ -9,6 +10,7 @@ from ufl.core.expr import Expr
 from fdgeom.execution import Numerics, defaults
 from fdgeom.forms import flatten
 from fdgeom.operations import (
+    EPSILON,
     ConvergenceTest,
     Copy,
     Flow,
@@ -54,7 +56,7 @@ class TwoAccelerations(MotionStepper):
             guess=first,
             prescribed=[Prescribed(d, given[k], k) for k, d in enumerate(dofs)],
             options=self.solve_options(),
-            numerics=of_everything,
+            numerics=self._numerics,
             name="the accelerations",
             **timed,
         )
@@ -79,6 +81,11 @@ class TwoAccelerations(MotionStepper):
                 given_values += [Copy(source=a, target=target) for a, target in pairs]
             operations = [*given_values, *operations, held.putting(clock=clock)]
         return [Flow(operations)]
+
+    def _numerics(self, residual: Form, unknown: Function) -> Numerics:
+        """Newton's method ends at round-off of q over dt², also near rest."""
+        test = ConvergenceTest(self.system.q, unnoticed=EPSILON / self.dt**2)
+        return replace(of_everything(residual, unknown), converged=test)
 
     def underivable(self):
         if self.system.model.given_in_time():

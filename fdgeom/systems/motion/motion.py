@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from ufl.classes import Expr, Form
 from fdgeom.clock import Time
 from fdgeom.execution import Numerics, PointwiseUpdate, defaults, is_local, saddle_defaults
 from fdgeom.forms import simplify
-from fdgeom.operations import LOCAL_TEST, ConvergenceTest, parts
+from fdgeom.operations import EPSILON, LOCAL_TEST, ConvergenceTest, parts
 from fdgeom.systems.system import Model, Output, System
 from fdgeom.validation import firedrake_function
 
@@ -90,7 +91,9 @@ class MotionTraits:
         if local and options["snes_type"] == "newtonls":
             # The matrix takes ten times as long as the residual, and hardly changes in a step.
             options["snes_lag_jacobian"] = 4
+        # The unknown is an increment, which is small near rest.
         test = LOCAL_TEST if local else ConvergenceTest()
+        test = replace(test, of=self._motion.configuration[0], unnoticed=EPSILON)
         return Numerics(options, test, reuse_matrix=True)
 
 
