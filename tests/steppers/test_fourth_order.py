@@ -11,11 +11,13 @@ from firedrake import (
     SpatialCoordinate,
     VectorFunctionSpace,
     as_vector,
+    conditional,
     cos,
     dot,
     dx,
     grad,
     inner,
+    lt,
     sin,
     sqrt,
 )
@@ -336,6 +338,13 @@ F, H = fg.FourthOrderAlpha, fg.HermiteSimpson
         (
             lambda: F(
                 plain(lambda q, v, a, t, w: dot(a + q - sin(t) * as_vector([1, 0]), w) * dx), 0.1
+            ),
+            "load is not linear in time",
+        ),
+        (
+            lambda: F(
+                plain(lambda q, v, a, t, w: (dot(a + q, w) - conditional(lt(t, 1), 0, w[0])) * dx),
+                0.1,
             ),
             "load is not linear in time",
         ),
