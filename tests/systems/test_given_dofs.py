@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from firedrake import (
+    Constant,
     DirichletBC,
     Function,
     FunctionSpace,
@@ -117,3 +118,26 @@ def test_a_value_that_is_replaced(given, replace):
     v.assign(0.0)
     stepper().advance(1)
     assert np.abs(q.dat.data_ro).max() < 1e-14
+
+
+@pytest.mark.parametrize("method", [fg.HermiteSimpson, fg.GeneralizedAlpha])
+@pytest.mark.parametrize("moving", [False, True])
+def test_a_value_that_is_assigned_before_each_step(method, moving):
+    """One change is a jump to another position at rest; two are a motion whose velocity is unknown."""
+    space = FunctionSpace(UnitIntervalMesh(4), "CG", 1)
+    q, v, value = Function(space), Function(space), Constant(0.0)
+    system = fg.SecondOrderSystem(
+        lambda q, v, a, t, w: (a * w + q.dx(0) * w.dx(0)) * dx, q, v,
+        bcs=lambda t: [DirichletBC(space, value, 1), *([DirichletBC(space, t, 2)] if moving else [])],
+    )  # fmt: skip
+    stepper = method(system, 0.01)
+    stepper.advance(2)
+    for k in (1, 2):
+        value.assign(0.1 * k)
+        stepper.advance(2)
+        assert q.dat.data_ro[space.boundary_nodes(1)] == 0.1 * k
+    value.assign(0.3)
+    stepper.advance(1)
+    value.assign(0.4)
+    with pytest.raises(ValueError, match=r"bcs: .* changed before two steps in a row, .*lambda t"):
+        stepper.advance(1)

@@ -6,7 +6,7 @@ from firedrake import Function, SpatialCoordinate
 
 from fdgeom.data import Snapshot, key
 from fdgeom.operations import Copy, Map, Operation, each_part, parts
-from fdgeom.operations.dependent import Sources, dependent_of, in_replay
+from fdgeom.operations.dependent import Sources, dependent_of, in_replay, read_in
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.motion.accelerations import Accelerations
 
@@ -59,7 +59,10 @@ class MotionStepper(Stepper):
             self.system.check_configuration(loosely=True)
         jump = modified.intersection(self._read.snapshot.keys()) | self._changed()
         if jump:
-            jump -= self._sampled
+            self._check_at_rest(jump & self._changed_before)
+            if self.samples_coefficients:
+                # These count as functions of time.
+                jump -= self._changed_before
         # A method that carries nothing moves the state, and leaves its own v̇ beside an old a.
         if carried and not (
             own and carried.isdisjoint(map(key, self.system.algorithmic.subfunctions))
@@ -74,12 +77,22 @@ class MotionStepper(Stepper):
         return self._read.snapshot.changed_keys() if self._read.changed() else set()
 
     @property
-    def _sampled(self) -> set[int]:
-        """The keys of coefficients that count as functions of time: they changed before the last step."""
+    def _changed_before(self) -> set[int]:
+        """The keys of coefficients that changed before the last step."""
         names, clock = self._read.snapshot.keys(), self.clock
-        if not self.samples_coefficients or self.steps - clock.last_change != 1:
+        if self.steps - clock.last_change != 1:
             return set()
         return {names[k] for k in clock.changed if k < len(names)}
+
+    def _check_at_rest(self, twice: set[int]) -> None:
+        """Raise ``ValueError`` if a value held at rest reads coefficients that changed twice in a row."""
+        held = self.system.held
+        if twice and held is not None and twice.intersection(map(key, read_in(*held.at_rest))):
+            raise ValueError(
+                "bcs: the value of a DirichletBC was changed before two steps in a row, and counts as "
+                "at rest between them; for a motion give a function of the time, as in "
+                "bcs=lambda t: DirichletBC(space, 0.1*sin(t), 1)"
+            )
 
     def begins(self, operations):
         return operations is self._starts.get(self._name_of_beginning())

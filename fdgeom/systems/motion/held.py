@@ -35,6 +35,9 @@ class Held(ABC):
     v: Function
     a: Function
 
+    #: The given values that are UFL expressions without the time: what they hold is at rest.
+    at_rest: tuple[Expr, ...] = ()
+
     @abstractmethod
     def expressions(self) -> tuple[Expr, ...]:
         """The given values that are UFL expressions."""
@@ -88,9 +91,10 @@ class GivenMotion(Held):
         rates = [_rate(value, symbol) for value in values]
         second = [_rate(rate, symbol) for rate in rates]
         # Also where the rates vanish, as of a value that jumps.
-        self.varies = any(
-            e is symbol for g in values if isinstance(g, Expr) for e in unique_pre_traversal(g)
-        )
+        given = [g for g in values if isinstance(g, Expr)]
+        moving = [g for g in given if any(e is symbol for e in unique_pre_traversal(g))]
+        self.varies = bool(moving)
+        self.at_rest = tuple(g for g in given if not any(g is m for m in moving))
         self._groups = []
         for target, found in ((self.q, values), (self.v, rates), (self.a, second)):
             group = [_Value(bc, 0 if g is None else g) for bc, g in zip(bcs, found, strict=True)]
@@ -98,7 +102,7 @@ class GivenMotion(Held):
         #: Given degrees of freedom, for each part of the space: indices into its flat local values.
         self.dofs = self._find(bcs, space)
         self._given = GivenValues(bcs)
-        self._values = tuple(value for value in values if isinstance(value, Expr))
+        self._values = tuple(given)
         self._read = Sources(*self._values)
         (q,) = motion.configuration
         self._shifts = list(zip(fields(self.increment), fields(self.q), fields(q), strict=True))
