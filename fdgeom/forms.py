@@ -162,8 +162,8 @@ def _is_simplified(form) -> bool:
 
 def with_fixed_quadrature(functional: Form, state: Function) -> Form:
     """A functional with the same quadrature for itself and its derivatives."""
-    # Where an integral gives no degree, and the estimates for it and for its derivative by the
-    # state differ (as for functions that are no polynomials), all get the higher of the two.
+    # Where an integral gives no degree, and the estimates for it and for forms made of its slopes may
+    # differ (as for functions that are no polynomials), all get the higher of the two.
     test, fixed = TestFunction(state.function_space()), []
     for integral in simplify(functional).integrals():
         metadata = integral.metadata()
@@ -171,11 +171,15 @@ def with_fixed_quadrature(functional: Form, state: Function) -> Form:
             slope = simplify(ufl.derivative(Form([integral]), state, test)).integrals()
             own = _degree(integral)
             highest = max((_degree(i) for i in slope), default=own)
-            if highest != own:
+            if highest != own or not _is_quadratic(integral, state):
                 degree = max(own, highest) + compute_integrand_scaling_factor(integral)[1]
                 integral = integral.reconstruct(metadata={**metadata, "quadrature_degree": degree})
         fixed.append(integral)
     return Form(fixed)
+
+
+def _is_quadratic(integral: Integral, state: Function) -> bool:
+    return polynomial_degree(Form([integral]), state, highest=2) is not None
 
 
 def _degree(integral: Integral) -> int:

@@ -2,7 +2,20 @@
 
 import numpy as np
 import pytest
-from firedrake import Function, FunctionSpace, VectorFunctionSpace, atan, dot, dx, exp, ln, sqrt
+from firedrake import (
+    Function,
+    FunctionSpace,
+    SpatialCoordinate,
+    UnitIntervalMesh,
+    VectorFunctionSpace,
+    atan,
+    cos,
+    dot,
+    dx,
+    exp,
+    ln,
+    sqrt,
+)
 from verification.beams import STIFFNESS, set_smooth, uneven_mesh
 from verification.rod_cases import SEPARATE
 
@@ -93,3 +106,16 @@ def test_a_law_whose_kink_shows_in_no_node_of_its_form():
     energy = beam.energy()
     stepper.advance(40)
     assert beam.energy() == pytest.approx(energy, rel=1e-10)
+
+
+def test_one_quadrature_for_a_field_that_varies_in_its_cell():
+    """The mean slope of a cosine holds quotients, for which more points would be taken than for it."""
+    mesh = UnitIntervalMesh(1)
+    V, (x,) = FunctionSpace(mesh, "CG", 1), SpatialCoordinate(mesh)
+    q, p = Function(V).interpolate(4 * x), Function(V)
+    system = fg.HamiltonianSystem(q, p, (p**2 / 2 + q**4 / 4 + 1 - cos(q)) * dx)
+    stepper, before = fg.DiscreteGradient(system, 0.1), system.energy()
+    stepper.advance(20)
+    assert abs(q.dat.data_ro - (0, 4)).max() > 0.5
+    # Round-off of Newton's method in twenty steps.
+    assert system.energy() == pytest.approx(before, rel=1e-13)
