@@ -17,6 +17,7 @@ from firedrake import Constant, Function
 from ufl.algorithms import extract_arguments
 from ufl.classes import Expr, Measure
 
+from fdgeom.forms import is_real
 from fdgeom.messages import format_value, reported_as
 from fdgeom.taping import refuse_recorded
 
@@ -182,10 +183,20 @@ def firedrake_function(name: str, value) -> Function:
     return instance(name, value, Function, "a firedrake Function")
 
 
+def state_function(name: str, value) -> Function:
+    """A Function of the state, or a multiplier: with values at places."""
+    if is_real(firedrake_function(name, value)):
+        raise ValueError(
+            f"{name} must not be of a Real space: for single numbers take DG0 on fdgeom.copies(1), "
+            "as in FunctionSpace(fdgeom.copies(1), 'DG', 0)"
+        )
+    return value
+
+
 def conjugates(q, p, measure) -> None:
     """Two Functions of one space, and a measure of their pairing or None."""
-    firedrake_function("q", q)
-    firedrake_function("p", p)
+    state_function("q", q)
+    state_function("p", p)
     if q.function_space() != p.function_space():
         raise ValueError("p must be in the function space of q")
     if q is p:

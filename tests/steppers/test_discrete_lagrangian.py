@@ -209,12 +209,19 @@ def test_sphere_valued_field():
     assert system.energy() == pytest.approx(first, rel=1e-2)
 
 
+def of_two_parts():
+    space = FunctionSpace(fg.copies(1), "DG", 0)
+    q, v = Function(space * space), Function(space * space)
+    return fg.LagrangianSystem(q, v, inner(v, v) / 2 * dx)
+
+
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
         (lambda: D(angles(), 0.1, quadrature="simpson"), ValueError, "quadrature must be one of"),
         (lambda: D(spherical_pendulum(), 0.1), TypeError, "system: DiscreteLagrangian needs a L"),
         (lambda: fg.LagrangianSystem(1, 2, 3), TypeError, "q must be a firedrake Function"),
+        (lambda: of_two_parts(), ValueError, "q must not be of a mixed space: take one vector"),
     ],
 )
 def test_bad_argument(make, error, message):

@@ -307,3 +307,25 @@ def test_coefficients_are_those_of_all_forms():
     for degree in (1, 2):
         beam = fg.Beam(mesh, section, degree=degree)
         assert [c.name() for c in beam.model.coefficients()] == ["E"]
+
+
+@pytest.mark.parametrize("name", ["q", "state", "velocity", "multiplier"])
+def test_numbers_of_a_real_space_are_no_state(name):
+    """Their matrices have no rows; DG0 on one copy has the same values."""
+    mesh = fg.copies(1)
+    space = FunctionSpace(mesh, "DG", 0)
+    q, p = Function(space), Function(space)
+    real, other = (Function(FunctionSpace(mesh, "R", 0)) for _ in range(2))
+    make = {
+        "q": lambda: fg.HamiltonianSystem(real, other, (real**2 + other**2) * dx),
+        "state": lambda: fg.PoissonSystem(
+            real, real**2 * dx, lambda a, b: 0 * a * b * dx, lambda a, b: a * b * dx
+        ),
+        "velocity": lambda: fg.LagrangianSystem(q, real, real**2 * dx),
+        "multiplier": lambda: fg.ConstrainedSystem(
+            q, p, p**2 * dx, q * dx, lambda k: k * q * dx, real
+        ),
+    }
+    message = rf"^{name} must not be of a Real space: .* DG0 on fdgeom.copies\(1\)"
+    with pytest.raises(ValueError, match=message):
+        make[name]()

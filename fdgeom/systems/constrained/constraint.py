@@ -23,7 +23,7 @@ from ufl.core.expr import Expr
 from fdgeom.execution import VectorAssembly
 from fdgeom.forms import depends_on, form_of, simplify, substitute
 from fdgeom.operations import Prescribed
-from fdgeom.validation import firedrake_function
+from fdgeom.validation import state_function
 
 # Of |A| |v|: what a start that was meant to be consistent can miss by in double precision.
 _CONSISTENT = 1e-11
@@ -219,7 +219,7 @@ def deficiency(matrix: PETSc.Mat) -> int:
 
 
 def _check_multiplier(q: Function, tangent, multiplier, others: Sequence[Function]) -> None:
-    firedrake_function("multiplier", multiplier)
+    state_function("multiplier", multiplier)
     if multiplier is q or any(multiplier is f for f in others):
         raise ValueError("multiplier must be a function of its own")
     space = multiplier.function_space()

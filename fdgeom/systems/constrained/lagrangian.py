@@ -10,17 +10,19 @@ from fdgeom.systems.constrained.constraint import Constraint, deficiency
 from fdgeom.systems.constrained.mechanical import MechanicalSystem
 from fdgeom.systems.system import named_energies
 from fdgeom.taping import not_taped
-from fdgeom.validation import firedrake_function
+from fdgeom.validation import state_function
 
 
 class LagrangianMechanics(MechanicalSystem):
     """Base of systems of a position q and a velocity with a Lagrangian L(q, q̇)."""
 
     def __init__(self, q, velocity, lagrangian, bcs=(), coordinates=None) -> None:
-        firedrake_function("q", q)
-        firedrake_function("velocity", velocity)
+        state_function("q", q)
+        state_function("velocity", velocity)
         if q is velocity or q.function_space() != velocity.function_space():
             raise ValueError("velocity must be a function of its own, in the space of q")
+        if len(q.function_space()) > 1:
+            raise ValueError("q must not be of a mixed space: take one vector-valued space")
         super().__init__(q, coordinates)
         self._v = velocity
         checked = checked_form("lagrangian", lagrangian, mesh=self.mesh, state=(q, velocity))

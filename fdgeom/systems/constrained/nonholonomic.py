@@ -56,8 +56,6 @@ class NonholonomicSystem(LagrangianMechanics):
         bcs=(),
     ) -> None:
         super().__init__(q, velocity, lagrangian, bcs)
-        if len(self.space) > 1:
-            raise ValueError("q must not be of a mixed space: take one vector-valued space")
         self.multiplier = multiplier
         self.constraint = VelocityConstraint(q, velocity, constraint, multiplier)
 

@@ -15,7 +15,7 @@ from fdgeom.execution import Numerics, PointwiseUpdate, defaults, is_local, sadd
 from fdgeom.forms import simplify
 from fdgeom.operations import EPSILON, LOCAL_TEST, ConvergenceTest, parts
 from fdgeom.systems.system import Model, Output, System
-from fdgeom.validation import firedrake_function
+from fdgeom.validation import state_function
 
 if TYPE_CHECKING:
     from fdgeom.systems.motion.condition import Condition
@@ -159,7 +159,7 @@ class Motion(System):
         time: Constant | None = None,
     ) -> None:
         for name, value in {**configuration, "v": v}.items():
-            firedrake_function(name, value)
+            state_function(name, value)
         if any(v is f for f in configuration.values()):
             raise ValueError("v must be a function of its own")
         super().__init__(v.subfunctions[0].function_space().mesh(), coordinates)

@@ -31,7 +31,7 @@ from fdgeom.systems.poisson.checks import (
 )
 from fdgeom.systems.poisson.stage import Substeps
 from fdgeom.systems.system import Consistency, Model, System
-from fdgeom.validation import firedrake_function, instance
+from fdgeom.validation import instance, state_function
 
 _EXAMPLES = {"bracket": "(a[0]*b[1] - a[1]*b[0])", "pairing": "inner(a, b)"}
 _NO_GRADIENT = (
@@ -287,7 +287,7 @@ class PoissonSystem(System):
             raise TypeError(
                 f"gradient must be a callable of the state giving δh/δz, not {format_value(gradient)}"
             )
-        firedrake_function("state", state)
+        state_function("state", state)
         super().__init__(state.subfunctions[0].function_space().mesh())
         self.state, self.space = state, state.function_space()
         own = tuple(state.subfunctions) if len(self.space) > 1 else (state,)
