@@ -116,3 +116,25 @@ def test_multiplier_of_shake_after_a_new_start(taken):
     # The discrete multiplier differs by (|v| Δt)²/4 of it.
     assert system.multiplier.dat.data_ro[0] == pytest.approx(-50.0, rel=1e-4)
     assert system.velocity_defect() < 1e-4
+
+
+def test_pendulums_by_their_displacements():
+    """Zero at the start, where the round-off of the constraint is that of the positions."""
+    mesh, angles = fg.copies(8), np.linspace(0.1, 1.5, 8)
+    space = VectorFunctionSpace(mesh, "DG", 0, dim=2)
+    places, u, v = Function(space), Function(space), Function(space)
+    places.dat.data_wo[...] = np.column_stack([np.sin(angles), -np.cos(angles)])
+    system = fg.SecondOrderSystem(
+        lambda u, v, a, t, w: (dot(a, w) + 9.81 * w[1]) * dx,
+        u,
+        v,
+        constraint=lambda k: k * (dot(places + u, places + u) - 1) * dx,
+        multiplier=Function(FunctionSpace(mesh, "DG", 0)),
+    )
+    fg.GeneralizedAlpha(system, 0.01)
+    along = np.column_stack([np.cos(angles), np.sin(angles)])
+    expected = -9.81 * np.sin(angles)[:, None] * along
+    assert system.acceleration.dat.data_ro == pytest.approx(expected, abs=1e-12)
+    u.dat.data_wo[0] = 1e-6
+    with pytest.raises(ValueError, match=r"g\(q\) = 0: it is off by .* Set a consistent start$"):
+        fg.GeneralizedAlpha(system, 0.01)

@@ -141,6 +141,18 @@ def test_inconsistent_start_and_projection():
         fg.RATTLE(system, 0.1)
 
 
+def test_defects_are_means_on_the_present_mesh():
+    """Of a deviation that is the same everywhere, on a mesh that is stretched."""
+    mesh = UnitIntervalMesh(3)
+    space = FunctionSpace(mesh, "DG", 0)
+    q, p, mult = Function(space).assign(1.1), Function(space).assign(0.2), Function(space)
+    system = fg.ConstrainedSystem(q, p, p**2 / 2 * dx, q * dx, lambda k: k * (q - 1) * dx, mult)
+    for _ in range(2):
+        assert system.constraint_defect() == pytest.approx(0.1, rel=1e-12)
+        assert system.velocity_defect() == pytest.approx(0.2, rel=1e-12)
+        mesh.coordinates.dat.data_wo[...] *= 5.0
+
+
 def test_projection_weighs_the_masses():
     """The momentum changes along the rows of Dg only, as an impulse of the rods does."""
     system = double_pendulum((DOUBLE[0], (1.0, 0.4, 0.3, -0.5, 0.2, 0.8)))

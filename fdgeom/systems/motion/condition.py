@@ -64,7 +64,7 @@ class UserCondition(Constraint, Condition):
     """Φ(g) = 0 given by ``functional(λ)``, the form ∫ λ·Φ(g), on the configuration of ``motion``."""
 
     def __init__(self, motion, functional: Callable, multiplier: Function) -> None:
-        self._motion = motion
+        self._motion, self.projects = motion, hasattr(motion, "project")
         forbidden = {motion.v: "depends on the velocity v, so it is not holonomic"}
         super().__init__(motion.configuration, motion.space, functional, multiplier, forbidden)
 
