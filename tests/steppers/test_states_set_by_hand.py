@@ -6,7 +6,9 @@ from firedrake import (
     Constant,
     Function,
     FunctionSpace,
+    IntervalMesh,
     VectorFunctionSpace,
+    as_vector,
     cos,
     dot,
     dx,
@@ -138,3 +140,37 @@ def test_pendulums_by_their_displacements():
     u.dat.data_wo[0] = 1e-6
     with pytest.raises(ValueError, match=r"g\(q\) = 0: it is off by .* Set a consistent start$"):
         fg.GeneralizedAlpha(system, 0.01)
+
+
+SECTION = fg.Section.rectangle(0.02, 0.02, density=1000, youngs_modulus=1e7, poisson_ratio=0.3)
+
+
+def pendulum():
+    beam = fg.Beam(IntervalMesh(2, 1.0), SECTION, strain_measure="directors")
+    return beam, fg.Assembly([beam], fg.Spherical(fg.ground, beam.left))
+
+
+@pytest.mark.parametrize("method", [fg.EnergyMomentum, fg.VariationalIntegrator])
+def test_a_beam_off_its_joint(method):
+    beam, system = pendulum()
+    stepper = method(system, 1e-4)
+    stepper.advance(1)
+    start = beam.position.copy(deepcopy=True)
+    beam.position.dat.data[:, 1] += 1e-3
+    with pytest.raises(ValueError, match="does not fulfil the conditions of the joints"):
+        stepper.advance(1)
+    beam.position.assign(start)
+    beam.orientation.dat.data[:] *= 1.05
+    with pytest.raises(ValueError, match="orientation must hold unit quaternions"):
+        stepper.advance(1)
+
+
+def test_a_beam_away_from_its_given_pose():
+    """The step would put the held node alone where it belongs."""
+    pose = fg.GivenPose(position=lambda t: as_vector([0, 0, t**2]))
+    beam = fg.Beam(IntervalMesh(2, 1.0), SECTION, left=pose)
+    stepper = fg.GeneralizedAlpha(beam, 1e-4)
+    stepper.advance(1)
+    beam.position.dat.data[:, 1] += 0.05
+    with pytest.raises(ValueError, match="left end is .*, but starts elsewhere"):
+        stepper.advance(1)

@@ -5,8 +5,8 @@ from functools import cached_property
 from firedrake import Function, SpatialCoordinate
 
 from fdgeom.data import Snapshot, key
-from fdgeom.operations import Copy, Map, Operation, each_part, parts
-from fdgeom.operations.dependent import Sources, dependent_of, in_replay, read_in
+from fdgeom.operations import Copy, Map, Operation, parts
+from fdgeom.operations.dependent import Sources, dependent_of, read_in
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.motion.accelerations import Accelerations
 
@@ -24,7 +24,6 @@ class MotionStepper(Stepper):
         self._accelerations = Accelerations(system, compiled=self._code.why_not is None)
         self._known = Snapshot([*system.configuration, system.v], [system.time])
         self._carried = Snapshot([system.acceleration, system.algorithmic])
-        self._placed = each_part(system.configuration)
         self._starts: dict[tuple, list[Operation]] = {}
         self._read = Sources(SpatialCoordinate(system.mesh), *self._given())
         found = self._beginning()
@@ -54,9 +53,8 @@ class MotionStepper(Stepper):
         modified = modified or frozenset()
         carried = modified.intersection(self._carried.keys()) | self._carried.changed_keys()
         own = modified.intersection(self._known.keys()) or not self._known.holds()
-        moved = self._known.changed_keys().intersection(map(key, self._placed)) if own else ()
-        if moved and not in_replay():
-            self.system.check_configuration(loosely=True)
+        if own:
+            self.system.check_set(self._known)
         jump = modified.intersection(self._read.snapshot.keys()) | self._changed()
         if jump:
             self._check_at_rest(jump & self._changed_before)

@@ -178,6 +178,10 @@ class EnergyMomentum(Stepper):
     def remembered(self):
         return (self._known,)
 
+    def start(self, modified=None):
+        self.system.check_set(self._known)
+        return super().start(modified)
+
     def finished(self):
         self._dt_of_step.assign(self.clock.last_dt)
         self._known.take()

@@ -71,6 +71,11 @@ class Held(ABC):
     def check_start(self) -> None:
         """Raise ``ValueError`` if the start contradicts the given values."""
 
+    def check_set(self) -> None:  # noqa: B027
+        """Raise ``ValueError`` if a configuration was set far from the given values, where :meth:`put`
+        would tear it.
+        """
+
 
 class GivenMotion(Held):
     """Degrees of freedom that follow q = g(t), with v = ġ and v̇ = g̈ by automatic differentiation."""

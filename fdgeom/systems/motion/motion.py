@@ -11,9 +11,11 @@ from firedrake import Constant, Function, TestFunction, derivative
 from ufl.classes import Expr, Form
 
 from fdgeom.clock import Time
+from fdgeom.data import Snapshot, key
 from fdgeom.execution import Numerics, PointwiseUpdate, defaults, is_local, saddle_defaults
 from fdgeom.forms import simplify
-from fdgeom.operations import EPSILON, LOCAL_TEST, ConvergenceTest, parts
+from fdgeom.operations import EPSILON, LOCAL_TEST, ConvergenceTest, each_part, parts
+from fdgeom.operations.dependent import in_replay
 from fdgeom.systems.system import Model, Output, System
 from fdgeom.validation import state_function
 
@@ -247,6 +249,16 @@ class Motion(System):
         self.check_poses(loosely=loosely)
         if self.constraint is not None:
             self.constraint.check_configuration(loosely=loosely)
+
+    def check_set(self, known: Snapshot) -> None:
+        """Raise ``ValueError`` for a configuration that was set since a snapshot and that methods cannot
+        move.
+        """
+        placed = map(key, each_part(self.configuration))
+        if known.changed_keys().intersection(placed) and not in_replay():
+            self.check_configuration(loosely=True)
+            if self.held is not None:
+                self.held.check_set()
 
     def check_poses(self, *, loosely: bool = False) -> None:
         """Raise ``ValueError`` as :meth:`check_configuration`, without the constraint."""
