@@ -31,6 +31,7 @@ class Functionals:
 
         def terminal(e, derivatives: int) -> np.ndarray:
             if isinstance(e, c.SpatialCoordinate):
+                self.layout.check_mesh_of(e)
                 e = self.layout.coordinates_at(kind) or e
             if derivatives:
                 raise CannotCompile(
@@ -131,6 +132,7 @@ class Point:
     def __call__(self, e, derivatives: int) -> np.ndarray:
         p, shape = self._program, e.ufl_shape + derivatives * (1,)
         if isinstance(e, c.SpatialCoordinate):
+            self._layout.check_mesh_of(e)
             e = self._layout.mesh.coordinates
         if isinstance(e, Constant) or (isinstance(e, Function) and is_real(e)):
             values = constant_values(p, e)

@@ -16,7 +16,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from firedrake import Function, VectorFunctionSpace
+from firedrake import Function, SpatialCoordinate, VectorFunctionSpace
+from ufl.domain import extract_unique_domain
 
 from fdgeom.compat import has_instructions
 from fdgeom.errors import CannotCompile
@@ -252,6 +253,11 @@ class Layout:
     def element_of(self, kind: tuple) -> tuple:
         """The element, or its family and degree, of one value at each place of a kind."""
         return ("CG", 1) if kind[0] else ("DG", 0)
+
+    def check_mesh_of(self, place: SpatialCoordinate) -> None:
+        """Raise ``CannotCompile`` for the coordinate of another mesh."""
+        if extract_unique_domain(place) is not self.mesh:
+            raise CannotCompile("a coordinate is that of another mesh")
 
     def coordinates_at(self, kind: tuple) -> Function | None:
         """The coordinates of places, if these are nodes."""

@@ -12,6 +12,7 @@ from firedrake import (
     SpatialCoordinate,
     as_vector,
     sin,
+    sqrt,
 )
 from scipy.integrate import solve_ivp
 from verification.joined import Z, at_nodes, quaternion, section, spin, straight
@@ -298,6 +299,34 @@ def test_common_loads_see_the_arc_length_of_each_beam():
     assert common.load_potential() == pytest.approx(own.load_potential(), rel=1e-13)
     for a, b in zip(common.beams, own.beams, strict=True):
         assert at_nodes(a, a.velocity) == pytest.approx(at_nodes(b, b.velocity), abs=1e-14)
+
+
+def test_common_loads_of_the_coordinate_of_the_beams():
+    """V = z ∫ m (1 + s) ds = 3 m z/2 for each of two beams whose mesh has it as coordinate."""
+    mesh = IntervalMesh(4, 1.0)
+    (s,) = SpatialCoordinate(mesh)
+    load, of = fg.Gravity(as_vector([0, 0, -(1 + s)])), section()
+    beams = [fg.Beam(mesh, of) for _ in range(2)]
+    for k, beam in enumerate(beams):
+        beam.reconstruct(position=(0, k, 1))
+    found = fg.Assembly(beams, loads=load).load_potential()
+    assert found == pytest.approx(3 * of.inertia[3, 3], rel=1e-13)
+    other = fg.Beam(IntervalMesh(4, 1.0), of)
+    with pytest.raises(ValueError, match="the coordinate of another mesh"):
+        fg.Assembly([beams[0], other], loads=load)
+    beam = fg.Beam(IntervalMesh(4, 1.0), of, loads=load)
+    with pytest.raises(ValueError, match="the coordinate of another mesh"):
+        fg.Assembly([beam])
+
+
+def test_a_load_that_is_no_number_beyond_its_beam():
+    """The lift √(1 - s²) of a wing with a longer tip; by the trapezoidal rule, at a height of 1."""
+    lift = fg.Load(force=lambda s: as_vector([0, 0, sqrt(1 - s**2)]))
+    wing = straight((0, 0, 1), (1, 0, 1), 4, loads=lift)
+    tip = straight((1, 0, 1), (3, 0, 1), 2)
+    system = fg.Assembly([wing, tip], fg.Rigid(wing.right, tip.left))
+    places = np.linspace(0, 1, 5)
+    assert system.load_potential() == pytest.approx(-np.trapezoid(np.sqrt(1 - places**2), places))
 
 
 def test_a_branch_in_the_middle():

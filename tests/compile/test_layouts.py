@@ -96,6 +96,13 @@ def test_other_elements_are_refused():
     assert isinstance(CompiledExecutor([Map(values={f: 2 * g})]).unit.layout, MapLayout)
 
 
+def test_coordinates_of_other_meshes_are_refused():
+    (x,) = SpatialCoordinate(uneven_mesh(3))
+    f = Function(FunctionSpace(uneven_mesh(3), "CG", 1))
+    with pytest.raises(CannotCompile, match="another mesh"):
+        CompiledExecutor([Map(values={f: x * f})])
+
+
 def test_parts_of_higher_degree():
     """The values of x in functions of degree 3: nodes and inner nodes of cells, from left to right."""
     mesh = uneven_mesh(10)

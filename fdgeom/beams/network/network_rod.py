@@ -147,10 +147,15 @@ class NetworkRod:
         radii = [beam.section.radius for beam in self._beams]
         same = all(radius is radii[0] or radius == radii[0] for radius in radii)
         radius = radius_of(self._beams[0].section) if same else None
-        starts = np.concatenate([network.offsets[network.owner], np.zeros(len(network.ends))])
-        along = arc - network.field(starts, "starts of the beams", cells=True)
+        ends = np.array([numbering.coordinates[[0, -1]] for numbering in network.beams])
+        places = np.column_stack([network.offsets, ends])[network.owner]
+        places = np.concatenate([places, places[[0] * len(network.ends)]])
+        along = _clamped(arc, *network.packed(places, "places of the beams", cells=True))
+        meshes = {beam.mesh for beam in self._beams}
+        translate = partial(self._translated, mesh=meshes.pop() if len(meshes) == 1 else None)
         for load in common:
-            yield AppliedLoad(load, PartOfRod(along_all, along, self._inertia, radius))
+            part = PartOfRod(along_all, along, self._inertia, radius)
+            yield AppliedLoad(load, part, translate=partial(translate, load, along))
         for k, beam in enumerate(self._beams):
             if not beam.loads:
                 continue
@@ -160,25 +165,33 @@ class NetworkRod:
             def nodes(at, beam=beam):
                 return network.local(network.node(Place(beam, at)))
 
-            along = arc - float(network.offsets[k])
+            along = _clamped(arc, *map(float, (network.offsets[k], *ends[k])))
+            translate = partial(self._translated, mesh=beam.mesh)
             place, radius = placed(self.cells, nodes), radius_of(beam.section)
             part = PartOfRod(place, along, self._inertia, radius)
             for load in beam.loads:
-                yield AppliedLoad(load, part, mask, partial(self._translated, load, beam, part.arc))
+                yield AppliedLoad(load, part, mask, partial(translate, load, along))
 
-    def _translated(self, load: BodyLoad, beam: Beam, arc: Expr, density: Expr) -> Expr:
-        """A load's density with the coordinate and the numbers of a beam replaced by the network's."""
-        network, used = self._network, extract_coefficients(density)
-        meanings = {f: network.number(f) for f in used if is_real(f) and _mesh(f) is beam.mesh}
-        meanings[SpatialCoordinate(beam.mesh)] = ufl.as_vector([arc])
+    def _translated(self, load: BodyLoad, arc: Expr, density: Expr, *, mesh) -> Expr:
+        """A load's density with the coordinate of a beam's mesh, and numbers, replaced by the network's."""
+        network = self._network
+        numbers = (f for f in extract_coefficients(density) if is_real(f))
+        meanings = {f: network.number(f) for f in numbers if _mesh(f) is not network.mesh}
+        if mesh is not None:
+            meanings[SpatialCoordinate(mesh)] = ufl.as_vector([arc])
         density = replace(density, meanings)
-        if any(_mesh(f) is not network.mesh for f in extract_coefficients(density)):
+        if any(domain is not network.mesh for domain in extract_domains(density)):
             raise ValueError(
-                f"{load!r}: a Function on the mesh of a beam cannot load it in an assembly; "
-                "give a function of (s, t) that returns an expression, or numbers as Functions of a Real "
-                "space"
+                f"{load!r}: a Function on the mesh of a beam, or the coordinate of another mesh, cannot "
+                "load beams in an assembly; give a function of (s, t) that returns an expression, or "
+                "numbers as Functions of a Real space"
             )
         return density
+
+
+def _clamped(arc: Expr, offset: Expr | float, first: Expr | float, last: Expr | float) -> Expr:
+    """The arc length along a beam; that of its ends elsewhere, where a load need not be a number."""
+    return ufl.min_value(ufl.max_value(arc - offset, first), last)
 
 
 def _mesh(function: Function):
