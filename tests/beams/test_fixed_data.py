@@ -52,6 +52,11 @@ def test_nothing_is_replaced_in_vain(things, name, attribute):
     assert getattr(things[name], attribute) is before
 
 
+def test_friction_without_a_coefficient_is_no_constant(things):
+    with pytest.raises(AttributeError, match="make another Contact"):
+        things["contact"].friction = 0.3
+
+
 @pytest.mark.parametrize(("name", "attribute"), [("body", "matrix"), ("hinge", "axis")])
 def test_arrays_are_read_only(things, name, attribute):
     with pytest.raises(ValueError, match="read-only"):

@@ -122,10 +122,11 @@ def test_values_by_default_are_no_time():
 
 
 def test_directions_may_change():
-    """A Constant given as normal or axis is read again."""
+    """A Constant given as normal or axis is read again, and so is the one made of numbers."""
     direction, x, time = Constant(AXIS), Constant([1.0, 1.0, 1.0]), Constant(0.4)
-    plane, drum = fg.Plane(PLACE, direction), fg.Cylinder(PLACE, direction, R)
-    direction.assign([0, 0, 2.0])
+    plane, drum = fg.Plane(PLACE, AXIS), fg.Cylinder(PLACE, direction, R)
+    for changed in (plane.normal, direction):
+        changed.assign([0, 0, 2.0])
     assert float(plane.distance(x, time)) == pytest.approx(0.5, abs=1e-15)
     assert float(drum.distance(x, time)) == pytest.approx(np.hypot(0.7, 1.2) - R, abs=1e-15)
 

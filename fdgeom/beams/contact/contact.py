@@ -106,9 +106,11 @@ class Contact(BodyLoad):
         self.stiffness = number("stiffness", stiffness, above=0)
         self.radius = None if radius is None else number("radius", radius, above=0)
         self.rounding = None if rounding is None else number("rounding", rounding, above=0)
-        self.friction = number("friction", friction, least=0)
+        coefficient = number("friction", friction, least=0)
         #: Whether there is friction: a coefficient that may change, or a number that is not zero.
-        self.has_friction = isinstance(friction, Expr) or present(self.friction) != 0
+        self.has_friction = isinstance(friction, Expr) or present(coefficient) != 0
+        # No Constant that could be assigned to without effect.
+        self.friction = coefficient if self.has_friction else 0.0
         self.slip = None if slip is None else number("slip", slip, above=0)
         if self.has_friction and slip is None:
             raise ValueError(

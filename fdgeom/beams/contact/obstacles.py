@@ -121,13 +121,13 @@ class Plane(Obstacle):
         self.point, self.normal = self._place, _direction("normal", normal)
 
     def distance(self, x: Expr, t: Expr) -> Expr:
-        return self._sign * ufl.dot(self.normal, x - self._place_at(t))
+        return self._sign * ufl.dot(_unit(self.normal), x - self._place_at(t))
 
     def mean_slope(self, old: Expr, new: Expr, t: Expr) -> Expr:
-        return self._sign * self.normal
+        return self._sign * _unit(self.normal)
 
     def _points(self, place, centre, size):
-        normal, sides = _numbers(self.normal), [-size / 2, size / 2]
+        normal, sides = _numbers(_unit(self.normal)), [-size / 2, size / 2]
         a, b = (np.multiply.outer(sides, side) for side in _sides(normal))
         return centre - normal * (normal @ (centre - place)) + a[:, None] + b
 
@@ -214,11 +214,11 @@ class Cylinder(_RoundBody):
         self._spin(Time())
 
     def velocity(self, x: Expr, t: Expr) -> Expr:
-        turn = ufl.cross(self.axis, x - self._place_at(t))
+        turn = ufl.cross(_unit(self.axis), x - self._place_at(t))
         return super().velocity(x, t) + self._spin(t) * turn
 
     def _arm(self, x: Expr, t: Expr) -> Expr:
-        return _across(self.axis, x - self._place_at(t))
+        return _across(_unit(self.axis), x - self._place_at(t))
 
     def _spin(self, t: Expr) -> Expr:
         """The angular velocity at a time."""
@@ -227,7 +227,7 @@ class Cylinder(_RoundBody):
         return _scalar_of("spin: the function must give a scalar", self.spin, t)
 
     def _points(self, place, centre, size):
-        axis, radius = _numbers(self.axis), float(self.radius)
+        axis, radius = _numbers(_unit(self.axis)), float(self.radius)
         middle, heights = place + axis * (axis @ (centre - place)), size * np.array([-0.5, 0.5])
         return _revolved(axis, middle, np.full(2, radius), heights)
 
@@ -278,21 +278,21 @@ class Ring(_RoundBody):
     def mean_slope(self, old: Expr, new: Expr, t: Expr) -> Expr:
         out, along = super().mean_slope(old, new, t)
         outwards = _mean_direction(self._flat(old, t), self._flat(new, t), self.radius)
-        return out * outwards + along * self.axis
+        return out * outwards + along * _unit(self.axis)
 
     def _arm(self, x: Expr, t: Expr) -> Expr:
         """Components, in its plane and across, from the circle in the middle of the wire."""
         out = _length(self._flat(x, t), self.radius) - self.radius
-        return ufl.as_vector([out, ufl.dot(self.axis, x - self._place_at(t))])
+        return ufl.as_vector([out, ufl.dot(_unit(self.axis), x - self._place_at(t))])
 
     def _flat(self, x: Expr, t: Expr) -> Expr:
         """The vector from the centre in the plane of the ring."""
-        return _across(self.axis, x - self._place_at(t))
+        return _across(_unit(self.axis), x - self._place_at(t))
 
     def _points(self, place, centre, size):
         angle, wire = np.linspace(0, 2 * np.pi, _DRAWN), float(self.hollow)
         radii = float(self.radius) + wire * np.cos(angle)
-        return _revolved(_numbers(self.axis), place, radii, wire * np.sin(angle))
+        return _revolved(_numbers(_unit(self.axis)), place, radii, wire * np.sin(angle))
 
 
 class LevelSet(Obstacle):
@@ -382,14 +382,18 @@ def present(value) -> float | None:
 
 
 def _direction(name: str, value) -> Expr:
-    """A unit vector."""
+    """A vector of any length that is not zero."""
     found = checked_vector(name, value)
     if is_function(found):
         raise TypeError(f"{name} must be a vector of 3, not a function: it does not turn in time")
-    length = ufl.sqrt(ufl.dot(found, found))
-    if present(length) == 0:
+    if present(ufl.dot(found, found)) == 0:
         raise ValueError(f"{name} must not be zero: it is a direction")
-    return found / length if isinstance(value, Expr) else Constant(_numbers(found / length))
+    return found
+
+
+def _unit(direction: Expr) -> Expr:
+    """The unit vector of a direction, whose Constants may change."""
+    return direction / ufl.sqrt(ufl.dot(direction, direction))
 
 
 def _scalar_of(wanted: str, function: Callable, *arguments: Expr) -> Expr:
