@@ -194,3 +194,18 @@ def test_a_function_that_is_no_strain_is_refused():
         fg.Beam(mesh, UNIT, reference_strain=lambda t: t)
     with pytest.raises(ValueError, match=r"must take \(t\), \(s\) or \(s, t\)"):
         fg.Beam(mesh, UNIT, reference_strain=lambda: 0)
+
+
+@pytest.mark.parametrize("assembled", [False, True])
+def test_reactions_over_a_step(assembled):
+    """With a natural stretch γ₀ the wall pulls by γ₀ - ū: both in the middle of the step."""
+    beam = actuated(strain_measure="directors")
+    stepper = fg.EnergyMomentum(fg.Assembly([beam]) if assembled else beam, 0.1)
+    ends = []
+    for steps in (4, 1):
+        stepper.advance(steps)
+        ends.append(np.ptp(beam.position.dat.data_ro[:, 0]) - 1)
+    found = stepper.system.reactions()
+    (found, *_) = found if assembled else (found,)
+    expected = SIZE * np.sin(0.45) - np.mean(ends)
+    assert found["left"][1] == pytest.approx([expected, 0, 0], abs=1e-14)

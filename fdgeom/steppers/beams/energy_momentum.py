@@ -241,10 +241,10 @@ class MeanForces(Forces):
         super().__init__(motion, balance, joint_work)
 
     def supports(self) -> np.ndarray:
-        # Loads that change in time act with their values in the middle.
-        time, end = self._motion.time, float(self._motion.time)
-        time.assign(end - 0.5 * float(self._dt))
+        # Data that change in time act with their values in the middle.
+        model, end = self._motion.model, float(self._motion.time)
+        model.set_time(end - 0.5 * float(self._dt))
         try:
             return super().supports()
         finally:
-            time.assign(end)
+            model.set_time(end)
