@@ -265,6 +265,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         def do() -> None:
             self.consistency.perform(operations)
             self.consistency.agree()
+            self.consistency.stepped = False
 
         record(name, do, lambda: operations, self)
 
@@ -319,7 +320,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         for load in self.loads:
             load.check_start(self)
         for end in self.ends:
-            end.check_start()
+            end.check_start(stepped=self.consistency.stepped)
 
     def _refuse_damping_and_time(self) -> None:
         """Raise ``ValueError`` for damping, or for a load that depends on time, which a step on

@@ -24,7 +24,7 @@ from fdgeom.systems.poisson.stage import Substeps
 
 # Relative to the size of a motion: a start set from the same formula differs by round-off only.
 _SAME = 1e-9
-# Of the length, and of a turn: poses that are meant to be others.
+# Of the length, and in radians: steps move an end by its velocity, and leave it near the given pose.
 _OTHER = 1e-2
 
 
@@ -103,8 +103,8 @@ class BracketEnd:
                 found[:] = self._rate.dat.data_ro_with_halos[node, self.held]
         return found
 
-    def check_start(self) -> None:
-        """Raise ``ValueError`` if the initial velocity is not that of the end, or the end is held
+    def check_start(self, *, stepped: bool) -> None:
+        """Raise ``ValueError`` if the initial velocity or pose is not that of the end, or the end is held
         in a way that components of the body velocity do not express.
         """
         if self._in_space:
@@ -122,7 +122,7 @@ class BracketEnd:
         scale = np.abs(velocity).max(initial=1.0)
         worst = self._beam.comm.allreduce(gap / scale, op=MPI.MAX)
         if isinstance(self.kind, GivenPose):
-            self._check_pose(self.kind)
+            self._check_pose(self.kind, _OTHER if stepped else _SAME)
         if worst > _SAME:
             kind = self.kind if isinstance(self.kind, str) else "prescribed"
             raise ValueError(
@@ -130,8 +130,8 @@ class BracketEnd:
                 f"(off by {worst:.2g}); set the momentum at that node accordingly"
             )
 
-    def _check_pose(self, given: GivenPose) -> None:
-        """Raise ``ValueError`` if the end starts elsewhere than the given pose does."""
+    def _check_pose(self, given: GivenPose, bound: float) -> None:
+        """Raise ``ValueError`` if the end starts elsewhere than the given pose does, by a bound."""
         beam = self._beam
         pose = beam.position, beam.orientation
         wanted = [Function(f.function_space()) for f in pose]
@@ -139,10 +139,11 @@ class BracketEnd:
         x, q, there, turned = (f.dat.data_ro_with_halos[self.nodes] for f in (*pose, *wanted))
         first, last = bounds(beam.mesh)
         length = last - first
-        gaps = np.abs(x - there) / length, 1 - np.abs((q * turned).sum(axis=1))
+        # Both signs of a quaternion are one rotation; of small angles chords are half.
+        chords = (np.linalg.norm(q + sign * turned, axis=1) for sign in (1, -1))
+        gaps = np.abs(x - there) / length, 2 * np.minimum(*chords)
         worst = max(gap.max(initial=0.0) for gap in gaps)
-        # Steps move the end by its velocity, and leave it near the given pose.
-        if beam.comm.allreduce(float(worst), op=MPI.MAX) > _OTHER:
+        if not beam.comm.allreduce(float(worst), op=MPI.MAX) <= bound:
             raise ValueError(
                 f"{self.name}: the end has a given pose, but starts elsewhere; put the beam where the "
                 "given pose begins, as by reconstruct(position=..., orientation=...)"

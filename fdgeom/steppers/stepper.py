@@ -262,6 +262,7 @@ class Stepper(OffTape, Method, Restart, Compiled, NotCopied):
                         self._perform(operations)
                     self.finished()
                     self.system.consistency.settle()
+                    self.system.consistency.stepped |= self.clock.steps > first
 
     def prepare(self) -> None:
         """Update the time, dependent fields and what the method carries, after changes by hand."""

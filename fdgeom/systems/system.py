@@ -184,6 +184,8 @@ class Consistency:
     snapshots: tuple[Snapshot, ...] = ()
     #: The operations that compute dependent fields, such as :meth:`followers`, after steps.
     after_steps: Sequence[Operation] = ()
+    #: Whether the present fields are those that steps have left, with the errors of these.
+    stepped = False
 
     def __init__(self, system: Any) -> None:
         self._system = system
@@ -214,6 +216,7 @@ class Consistency:
 
     def prepare(self) -> None:
         """Update dependent fields before a step."""
+        self.stepped = self.stepped and all(snapshot.holds() for snapshot in self.snapshots)
         if operations := self.synchronise():
             self.perform(operations)
             self.synchronised()

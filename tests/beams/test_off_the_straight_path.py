@@ -64,6 +64,32 @@ def test_a_given_pose_elsewhere_than_the_beam(method):
         method(beam, 1e-5)
 
 
+def test_a_given_pose_is_near_the_end_that_steps_have_moved():
+    """A start is off by round-off, however small the angle is; steps leave their own error."""
+
+    def beam(angle):
+        turned = fg.GivenPose(
+            position=lambda t: as_vector([0 * t, 0, 0]),
+            orientation=lambda t: as_vector(
+                [cos(angle + 1e4 * t**3), 0, 0, sin(angle + 1e4 * t**3)]
+            ),
+        )
+        return fg.Beam(IntervalMesh(2, 1.0), SECTION, left=turned)
+
+    with pytest.raises(ValueError, match="but starts elsewhere"):
+        fg.PoissonIntegrator(beam(1e-6), 1e-5)
+    moved = beam(0.0)
+    stepper = fg.PoissonIntegrator(moved, 1e-4)
+    stepper.advance(20)
+    # The sum of the angular velocities before each step, where the given angle is 8e-5.
+    angle = 3e4 * 1e-4 * np.sum((1e-4 * np.arange(20)) ** 2)
+    assert moved.orientation.dat.data_ro[0, 3] == pytest.approx(angle, rel=1e-6)
+    fg.PoissonIntegrator(moved, 1e-4, t0=stepper.t)
+    moved.reconstruct()
+    with pytest.raises(ValueError, match="but starts elsewhere"):
+        fg.PoissonIntegrator(moved, 1e-4, t0=stepper.t)
+
+
 @pytest.mark.parametrize(
     "does",
     [
