@@ -66,6 +66,16 @@ def held_ends(ends, nodes: Callable[[str], np.ndarray], article: str = "") -> di
     }
 
 
+def check_sliding(holds: Sequence[Hold], separate: bool) -> None:
+    """Raise ``ValueError`` for sliding ends, where methods move poses by velocities in the body frame."""
+    # A condition on some directions of space is none on components in the body frame.
+    if not separate and any(isinstance(hold.kind, Sliding) for hold in holds):
+        raise ValueError(
+            "system: a Sliding end needs a section whose inertia does not couple rotation and "
+            "translation here; take GeneralizedAlpha"
+        )
+
+
 class HeldNodes(Held):
     """Given motions of some nodes of rods."""
 

@@ -252,6 +252,11 @@ def infinite():
     return beam
 
 
+def sliding():
+    section = fg.Section(STIFFNESS, INERTIAS["coupled"])
+    return fg.Beam(uneven_mesh(3), section, left=fg.Sliding("x"))
+
+
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
@@ -261,6 +266,7 @@ def infinite():
         (turned_beam, ValueError, "orientation: neighbouring nodes"),
         (moving_clamp, ValueError, "left end is clamped, but starts with another velocity"),
         (infinite, ValueError, "not finite"),
+        (sliding, ValueError, "a Sliding end needs a section .* take GeneralizedAlpha"),
     ],
 )
 def test_wrong_start(make, error, message):

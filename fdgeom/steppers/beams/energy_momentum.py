@@ -8,6 +8,7 @@ from firedrake import Constant, Function
 from ufl.classes import Expr, Form
 
 from fdgeom.beams.forces import Forces
+from fdgeom.beams.held_nodes import check_sliding
 from fdgeom.beams.rod.mean_directors import MeanStep
 from fdgeom.beams.rod.numerics import attempts, exact_numerics, friction_remedy
 from fdgeom.beams.rod.rod_motion import RodMotion
@@ -68,8 +69,8 @@ class EnergyMomentum(Stepper):
     that is not linear C ε̄ is replaced by the mean stress whose work is the change of its energy
     (`SectionLaw.mean_stress`). A section whose inertia couples rotation and translation moves by g¹
     = g⁰ cay(Δt ζ̄) on SE(3), with the velocity ζ in the body frame, and conserves the same
-    quantities. Any symmetric inertia is allowed, but with one that is not an inertia of masses the
-    energy is not conserved in a field of gravity.
+    quantities; beams of such sections have no `Sliding` ends. Any symmetric inertia is allowed, but
+    with one that is not an inertia of masses the energy is not conserved in a field of gravity.
     """
 
     moves = RodMotion
@@ -189,13 +190,14 @@ class EnergyMomentum(Stepper):
 
 
 def _check_system(system: RodMotion) -> None:
-    """Raise ``ValueError`` for strains and springs whose energy the method does not keep."""
+    """Raise ``ValueError`` for strains, springs and ends that the method does not treat."""
     beams = getattr(system, "beams", ())
     if beams and beams[0].strain_measure != "directors":
         raise ValueError(
             "system: EnergyMomentum needs strains that are quadratic in the directors: make the "
             'beams of an assembly with strain_measure="directors"'
         )
+    check_sliding(system.holds, system.rod.inertia.separate)
     for joint in () if system.constraint is None else system.constraint.joints:
         if joint.stiffness or joint.damping:
             raise ValueError(

@@ -8,6 +8,7 @@ from firedrake import Constant, Form, Function, TestFunction, dot
 from ufl.algorithms import extract_coefficients
 from ufl.core.expr import Expr
 
+from fdgeom.beams.held_nodes import check_sliding
 from fdgeom.beams.rod.inertia import NodalInertia
 from fdgeom.beams.rod.numerics import exact_numerics
 from fdgeom.beams.rod.rod_motion import RodMotion
@@ -309,14 +310,6 @@ def _check_forces(system: RodMotion) -> None:
 def _held(system: RodMotion, separate: bool) -> list[Prescribed]:
     if system.held is None:
         return []
+    check_sliding(system.holds, separate)
     (dofs,) = system.held.dofs
-    if not separate:
-        # A condition on some directions of space is none on components in the body frame.
-        for node in set(dofs // 6):
-            across = [d for d in dofs[dofs // 6 == node] % 6 if d >= 3]
-            if len(across) in (1, 2):
-                raise ValueError(
-                    "system: a Sliding end needs a section whose inertia does not couple rotation "
-                    "and translation here; take GeneralizedAlpha or EnergyMomentum"
-                )
     return [Prescribed(dofs)]
