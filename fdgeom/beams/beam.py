@@ -103,7 +103,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         of the mesh coordinate, which should be their arc length, Functions and Constants. The beam
         starts there.
     loads : Load, Gravity or a sequence of them
-        Loads on the beam. Loads that depend on the time need the configuration form.
+        Loads on the beam, of degree 1. Loads that depend on the time need the configuration form.
     damping : float or (6, 6) array_like, optional
         Kelvin–Voigt damping in configuration form: the time τ in the viscosity τD₂, or that matrix.
     strain_measure : {"simo-reissner", "se3", "directors"}

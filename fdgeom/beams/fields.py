@@ -109,6 +109,9 @@ class BeamFields:
         )
         self.loads, self.damping = check_loads(loads), damping
         self.viscosity = viscosity_of(damping, self.stiffness, mesh)
+        for name, given in (("loads", self.loads), ("damping", self.viscosity is not None)):
+            if degree > 1 and given:
+                raise ValueError(f"{name}: beams of degree 2 to 4 take none; use degree=1")
         self.strain_measure = choice("strain_measure", strain_measure, STRAINS)
         self._nodal, self._end = gauss_lobatto(mesh, degree + 1), ends(mesh)
         #: The Gauss points of the strain.

@@ -186,6 +186,18 @@ REFUSALS = [
         "end_weight needs degree=1; leave it out",
     ),
     (
+        "loads",
+        lambda: fg.Beam(small.mesh(), small.SECTION, degree=2, loads=fg.Gravity((0, 0, -9.81))),
+        ValueError,
+        "loads: beams of degree 2 to 4 take none; use degree=1",
+    ),
+    (
+        "damping",
+        lambda: fg.Beam(small.mesh(), small.SECTION, degree=2, damping=0.1),
+        ValueError,
+        "damping: beams of degree 2 to 4 take none; use degree=1",
+    ),
+    (
         "left",
         lambda: fg.Beam(small.mesh(), small.SECTION, left="fixed"),
         ValueError,
