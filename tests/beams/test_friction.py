@@ -1,5 +1,7 @@
 """Friction: bodies that slide, roll and creep, and its energy balance, against closed forms."""
 
+import warnings
+
 import numpy as np
 import pytest
 from firedrake import (
@@ -251,3 +253,19 @@ def test_a_jump_needs_damped_steps():
     with pytest.raises(fg.StepFailed, match="larger slip \\(now 0.001\\), or loads that grow"):
         stepper.advance()
     assert np.array_equal(along(rope.position), before)
+
+
+def test_an_obstacle_that_is_moved_between_steps():
+    """Its velocity is not known, unless the state is set anew as well."""
+    beam, _ = on_a_slope(0.6, 0.4, BLOCK)
+    start, stepper = beam.position.copy(deepcopy=True), fg.EnergyMomentum(beam, 1e-3)
+    place = beam.loads[0].obstacles[0].point
+    stepper.advance(1)
+    place.assign((1e-4, 0, 0))
+    with pytest.warns(UserWarning, match="give the place as a function of t"):
+        stepper.advance(1)
+    place.assign((0, 0, 0))
+    beam.position.assign(start)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        stepper.advance(1)

@@ -1,5 +1,6 @@
 """Contact of a rod with obstacles, with friction, as a load."""
 
+import warnings
 from collections.abc import Iterator
 from functools import reduce
 from typing import NamedTuple
@@ -20,6 +21,7 @@ from fdgeom.forms import shaped_space
 from fdgeom.lie import halves, quaternion
 from fdgeom.line import Numbering
 from fdgeom.operations import Interpolation
+from fdgeom.operations.dependent import Sources, in_replay
 from fdgeom.validation import instance
 
 # Of the squared slip at which friction is rounded off: below it friction has no direction.
@@ -123,6 +125,8 @@ class Contact(BodyLoad):
                 "fdgeom.LevelSet(function, velocity=lambda x, t: ...)"
             )
         self._of_beams: WeakKeyDictionary = WeakKeyDictionary()
+        unseen = [o._unseen() for o in self.obstacles if self.has_friction]
+        self._moved = Sources(*(e for e in unseen if e is not None))
 
     # --- as a load ---------------------------------------------------------------------------------
     def potential(self, rod: PartOfRod, g: Pose, t: Expr) -> Expr:
@@ -175,6 +179,17 @@ class Contact(BodyLoad):
                 f"{nodes.order.coordinates[node]:.4g}, {-gap:.3g} below the surface; move the beam "
                 "out, such as by beam.reconstruct(position=..., orientation=...)"
             )
+
+    def _check_data(self, *, stepped: bool) -> None:
+        if in_replay() or not self._moved.changed():
+            return
+        if stepped and self._moved.snapshot is not None:
+            warnings.warn(
+                f"loads: a Constant or Function has moved an obstacle of {self!r} between steps, and "
+                "friction takes its surface to be at rest; give the place as a function of t",
+                stacklevel=2,
+            )
+        self._moved.take()
 
     # --- densities along the rod -------------------------------------------------------------------
     def penetration(self, rod: PartOfRod, g: Pose, t: Expr) -> Expr:

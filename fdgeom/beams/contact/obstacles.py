@@ -60,6 +60,10 @@ class Obstacle(Fixed):
         """Velocity (3) of the surface near ``x``."""
         return rate(lambda s: self._place_at(t + s))
 
+    def _unseen(self) -> Expr | None:
+        """What moves the surface with a velocity that is not known, if its Constants change."""
+        return self._place_at(Time())
+
     def surface(
         self, centre: Sequence[float], size: float, t: float = 0.0
     ) -> tuple[np.ndarray, np.ndarray] | None:
@@ -325,6 +329,7 @@ class LevelSet(Obstacle):
         super().__init__(inside)
         self.moves = is_function(function) and len(needed_arguments(function)) > 1
         self.has_velocity = velocity is not None or not self.moves
+        self._velocity_is_given = velocity is not None
         velocity = (lambda x, t: ufl.zero(3)) if velocity is None else velocity
         for name, value in (("function", function), ("velocity", velocity)):
             if not is_function(value):
@@ -348,6 +353,9 @@ class LevelSet(Obstacle):
 
     def slope(self, x: Expr, t: Expr) -> Expr:
         return self._at(self._slope, x, t)
+
+    def _unseen(self):
+        return None if self._velocity_is_given else self._distance
 
     def mean_slope(self, old: Expr, new: Expr, t: Expr) -> Expr:
         rule, change = MeanSlope(None), new - old

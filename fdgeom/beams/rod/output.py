@@ -37,6 +37,9 @@ class RodSystem(System):
         for mesh in self._mesh_as_made:
             mesh.refresh()
         super()._check_data()
+        own = (load for beam in getattr(self, "members", (self,)) for load in beam.loads)
+        for load in (*own, *getattr(self, "common_loads", ())):
+            load._check_data(stepped=self.consistency.stepped)
 
     def linear_momentum(self) -> np.ndarray:
         """Total linear momentum in space, shape (3,): ∫ R n of the momentum (m, n)."""
