@@ -329,6 +329,23 @@ def test_a_load_that_is_no_number_beyond_its_beam():
     assert system.load_potential() == pytest.approx(-np.trapezoid(np.sqrt(1 - places**2), places))
 
 
+def test_a_second_stepper_takes_the_rates_that_steps_have_left():
+    """Steps keep Φ = 0, and leave a rate of O(Δt²) at a hinge; a velocity set by hand has none."""
+    first, second = straight((0, 0, 0), (1, 0, 0), 2), straight((1, 0, 0), (2, 0, 0), 2)
+    joints = [
+        fg.Spherical(fg.ground, first.left),
+        fg.Revolute(first.right, second.left, axis=(0, 1, 0)),
+    ]
+    system = fg.Assembly([first, second], joints, loads=fg.Gravity((0, 5, -9.81)))
+    stepper = fg.GeneralizedAlpha(system, 0.01)
+    stepper.advance(20)
+    assert 1e-7 < system.joints.rate(system.v) < 1e-2
+    fg.GeneralizedAlpha(system, 0.01, t0=stepper.t)
+    first.velocity.dat.data[:, 5] += 1e-3
+    with pytest.raises(ValueError, match="the rates of the joints"):
+        fg.GeneralizedAlpha(system, 0.01, t0=stepper.t)
+
+
 def test_a_branch_in_the_middle():
     """Three beams at one point, one of them at an inner node: linear momentum of a free tree."""
     trunk = straight((0, 0, 0), (0, 0, 2), 4)
@@ -526,7 +543,7 @@ def test_refused_starts():
     with pytest.raises(ValueError, match="'default'"):
         fg.GeneralizedAlpha(system, 0.01, start="consistent")
     a.velocity.dat.data[:, 4] = 1.0
-    with pytest.raises(ValueError, match="their rates"):
+    with pytest.raises(ValueError, match="the rates of the joints"):
         fg.GeneralizedAlpha(system, 0.01)
     a.velocity.assign(0)
     a.position.dat.data[:, 1] += 0.1

@@ -43,6 +43,8 @@ from fdgeom.systems.motion.motion import Motion
 _SYMMETRIC = (Spherical, Revolute, Prismatic, Rigid)
 # Of the size of the beams and their velocities: what a start may miss the conditions by.
 _CONSISTENT = 1e-9
+# Of the same: steps of order two leave rates of the order Δt².
+_LEFT = 1e-2
 # Slower motions, in lengths and radians per unit of time, count as rest.
 _REST = 1e-6
 
@@ -292,7 +294,8 @@ class JointSet(Condition):
             rates = (slope * velocity).getArray()
         size, v = self._size, motion.v.dat.data_ro
         turning = max(self._largest(v[:, :3]), self._largest(v[:, 3:]) / size, _REST)
-        self._check("their rates", rates, slope, (turning, turning * size))
+        bound = _LEFT if motion.consistency.stepped else _CONSISTENT
+        self._check("the rates of the joints", rates, slope, (turning, turning * size), bound)
         missing = self._missing(slope)
         if missing:
             raise ValueError(
@@ -316,7 +319,8 @@ class JointSet(Condition):
 
     def _check_gaps(self, slope: PETSc.Mat, *, loosely: bool) -> None:
         gaps = self._value.assemble().dat.data_ro
-        self._check("the conditions of the joints", gaps, slope, (1.0, self._size), loosely=loosely)
+        bound = LOOSE if loosely else _CONSISTENT
+        self._check("the conditions of the joints", gaps, slope, (1.0, self._size), bound)
 
     def _check(
         self,
@@ -324,8 +328,7 @@ class JointSet(Condition):
         values: np.ndarray,
         slope: PETSc.Mat,
         sizes: tuple[float, float],
-        *,
-        loosely: bool = False,
+        bound: float,
     ) -> None:
         """Raise ``ValueError`` unless values of the conditions are round-off of rotations and
         translations of some ``sizes``.
@@ -333,10 +336,10 @@ class JointSet(Condition):
         starts, columns, entries = slope.getValuesCSR()
         # Rotations come first, as in a twist.
         terms = row_sums(starts, np.abs(entries) * np.where(columns % 6 < 3, *sizes))
-        small = np.abs(values.ravel()) <= (LOOSE if loosely else _CONSISTENT) * terms
+        small = np.abs(values.ravel()) <= bound * terms
         off = self._largest(np.where(small, 0.0, values.ravel()))
         if off != 0.0:
-            where = "state" if loosely else "start"
+            where = "state" if bound == LOOSE else "start"
             raise ValueError(
                 f"the {where} does not fulfil {what}: it is off by {off:.3g}. Set a configuration and "
                 "velocities that fulfil them"
