@@ -337,13 +337,13 @@ def test_a_second_stepper_takes_the_rates_that_steps_have_left():
         fg.Revolute(first.right, second.left, axis=(0, 1, 0)),
     ]
     system = fg.Assembly([first, second], joints, loads=fg.Gravity((0, 5, -9.81)))
-    stepper = fg.GeneralizedAlpha(system, 0.01)
+    stepper = fg.GeneralizedAlpha(system, 0.01, compiled=False)
     stepper.advance(20)
     assert 1e-7 < system.joints.rate(system.v) < 1e-2
-    fg.GeneralizedAlpha(system, 0.01, t0=stepper.t)
+    fg.GeneralizedAlpha(system, 0.01, t0=stepper.t, compiled=False)
     first.velocity.dat.data[:, 5] += 1e-3
     with pytest.raises(ValueError, match="the rates of the joints"):
-        fg.GeneralizedAlpha(system, 0.01, t0=stepper.t)
+        fg.GeneralizedAlpha(system, 0.01, t0=stepper.t, compiled=False)
 
 
 def test_a_branch_in_the_middle():
