@@ -125,8 +125,8 @@ class Contact(BodyLoad):
                 "fdgeom.LevelSet(function, velocity=lambda x, t: ...)"
             )
         self._of_beams: WeakKeyDictionary = WeakKeyDictionary()
-        unseen = [o._unseen() for o in self.obstacles if self.has_friction]
-        self._moved = Sources(*(e for e in unseen if e is not None))
+        places = [o.place() for o in self.obstacles if self.has_friction]
+        self._moved = Sources(*(e for e in places if e is not None))
 
     # --- as a load ---------------------------------------------------------------------------------
     def potential(self, rod: PartOfRod, g: Pose, t: Expr) -> Expr:
@@ -180,7 +180,8 @@ class Contact(BodyLoad):
                 "out, such as by beam.reconstruct(position=..., orientation=...)"
             )
 
-    def _check_data(self, *, stepped: bool) -> None:
+    def check_places(self, *, stepped: bool) -> None:
+        """Warn if a place has changed since the last call, between steps if ``stepped``."""
         if in_replay() or not self._moved.changed():
             return
         if stepped and self._moved.snapshot is not None:

@@ -60,8 +60,8 @@ class Obstacle(Fixed):
         """Velocity (3) of the surface near ``x``."""
         return rate(lambda s: self._place_at(t + s))
 
-    def _unseen(self) -> Expr | None:
-        """What moves the surface with a velocity that is not known, if its Constants change."""
+    def place(self) -> Expr | None:
+        """Where the surface is; None if its velocity is known also where a Constant moves it."""
         return self._place_at(Time())
 
     def surface(
@@ -354,7 +354,7 @@ class LevelSet(Obstacle):
     def slope(self, x: Expr, t: Expr) -> Expr:
         return self._at(self._slope, x, t)
 
-    def _unseen(self):
+    def place(self):
         return None if self._velocity_is_given else self._distance
 
     def mean_slope(self, old: Expr, new: Expr, t: Expr) -> Expr:

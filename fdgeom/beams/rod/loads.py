@@ -173,9 +173,6 @@ class BodyLoad(Fixed):
     def check_start(self, beam) -> None:
         """Raise ``ValueError`` for a configuration of a beam at which no motion can begin."""
 
-    def _check_data(self, *, stepped: bool) -> None:
-        """Warn of data that have changed since the last look, between steps if ``stepped``."""
-
     def sees_velocity(self, rod: PartOfRod) -> bool:
         """Whether the work depends on the velocity."""
         g, v, t, virtual, _ = symbols()

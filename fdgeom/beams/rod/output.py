@@ -9,7 +9,7 @@ import ufl
 from firedrake import Form, Function, SpatialCoordinate
 from ufl.core.expr import Expr
 
-from fdgeom.beams.contact.contact import contact_fields
+from fdgeom.beams.contact.contact import Contact, contact_fields
 from fdgeom.beams.rod.variation import body_translation, in_body
 from fdgeom.execution import VectorAssembly
 from fdgeom.forms import shaped_space
@@ -37,9 +37,15 @@ class RodSystem(System):
         for mesh in self._mesh_as_made:
             mesh.refresh()
         super()._check_data()
-        own = (load for beam in getattr(self, "members", (self,)) for load in beam.loads)
-        for load in (*own, *getattr(self, "common_loads", ())):
-            load._check_data(stepped=self.consistency.stepped)
+        for contact in self._frictional:
+            contact.check_places(stepped=self.consistency.stepped)
+
+    @cached_property
+    def _frictional(self) -> list[Contact]:
+        """The contacts with friction."""
+        loads = [load for beam in getattr(self, "members", (self,)) for load in beam.loads]
+        loads += getattr(self, "common_loads", ())
+        return [c for c in dict.fromkeys(loads) if isinstance(c, Contact) and c.has_friction]
 
     def linear_momentum(self) -> np.ndarray:
         """Total linear momentum in space, shape (3,): ∫ R n of the momentum (m, n)."""

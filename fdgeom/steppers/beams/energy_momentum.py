@@ -180,7 +180,8 @@ class EnergyMomentum(Stepper):
         return (self._known,)
 
     def start(self, modified=None):
-        self.system.check_set(self._known)
+        if not self._known.holds():
+            self.system.check_set(self._known)
         return super().start(modified)
 
     def finished(self):
