@@ -16,12 +16,12 @@ _Method = TypeVar("_Method", bound=Callable)
 _records: dict[str, Callable] = {}
 
 
-def recorded_by(changes: Callable, steps: Callable) -> None:
-    """Set the functions that :func:`record` and :func:`record_steps` call while pyadjoint records.
+def recorded_by(changes: Callable, fields: Callable, steps: Callable) -> None:
+    """Set the functions that :func:`record` and the like call while pyadjoint records.
 
     fdgeom.adjoint gives them, since this module is imported before it.
     """
-    _records.update(changes=changes, steps=steps)
+    _records.update(changes=changes, fields=fields, steps=steps)
 
 
 def record_steps(stepper, steps: int) -> None:
@@ -37,9 +37,9 @@ def record(name: str, do: Callable[[], None], operations: Callable[[], Sequence]
         do()
 
 
-def record_fields(do: Callable[[], None], system, forms: Sequence) -> None:
-    """Bring the dependent fields of forms up to date, and record that on the tape."""
-    _records["changes"]("the update of fields", do, (), system, forms)
+def record_fields(fields: Sequence[Function], system) -> None:
+    """Bring dependent fields up to date, and record that on the tape."""
+    _records["fields"](fields, system)
 
 
 def refuse_annotation(

@@ -9,7 +9,7 @@ derivatives of their own. Steppers know nothing of this subpackage: `fdgeom.tapi
   the steps; `compiled`: sweeps in compiled code; `coefficients`: data that derivatives are taken by.
 """
 
-from fdgeom.adjoint.block import put_on_tape, record_change, take_on_tape
+from fdgeom.adjoint.block import put_on_tape, record_change, record_fields, take_on_tape
 from fdgeom.adjoint.coefficients import Coefficients
 from fdgeom.adjoint.gradient import gradient
 from fdgeom.adjoint.lists import OperationList
@@ -18,7 +18,7 @@ from fdgeom.adjoint.steps import StepReplay
 from fdgeom.adjoint.values import Kept, Vectors, keys, parts
 from fdgeom.taping import recorded_by
 
-recorded_by(changes=record_change, steps=take_on_tape)
+recorded_by(changes=record_change, fields=record_fields, steps=take_on_tape)
 
 __all__ = [
     "Coefficients",

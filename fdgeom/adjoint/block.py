@@ -18,6 +18,7 @@ from fdgeom.adjoint.steps import StepReplay
 from fdgeom.adjoint.values import Kept, Vectors, cotangent_of, keys, parts
 from fdgeom.compat import known_variable, whole_of
 from fdgeom.data import key
+from fdgeom.operations.dependent import dependent_of, refresh
 
 NO_PLACES = (
     "gradients by the coordinates of a mesh are not available: fdgeom's steps and equilibria read only "
@@ -248,11 +249,22 @@ def take_on_tape(stepper, steps: int) -> None:
     put_on_tape(replay, steps)
 
 
-def record_change(name: str, do, operations, system, read=()) -> None:
+def record_change(name: str, do, operations, system) -> None:
     """Run operations that change a system and put them on the working tape."""
     with stop_annotating():
-        replay = ChangeReplay(name, do, operations, system, read)
+        replay = ChangeReplay(name, do, operations, system)
     put_on_tape(replay, None)
+
+
+def record_fields(fields: Sequence[Function], system) -> None:
+    """Bring dependent fields up to date and put that on the working tape."""
+    replays, name = dependent_of(fields[0]).replays, tuple(map(id, fields))
+    if name not in replays:
+        with stop_annotating():
+            replays[name] = ChangeReplay(
+                "the update of fields", lambda: refresh(*fields), (), system, fields
+            )
+    put_on_tape(replays[name], None)
 
 
 def put_on_tape(replay, steps) -> None:

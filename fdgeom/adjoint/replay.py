@@ -231,7 +231,7 @@ class ChangeReplay(Replay):
     """A change of a system outside steps, or of dependent fields alone, as a function of its inputs."""
 
     # do() makes the change; `operations` are the same for derivatives, without those of dependent fields.
-    # read: forms whose dependent fields change.
+    # read: dependent fields that change.
     def __init__(
         self, name: str, do: Callable[[], None], operations: Sequence[Operation], system, read=()
     ) -> None:

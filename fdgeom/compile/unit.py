@@ -41,6 +41,7 @@ from fdgeom.operations import (
     Check,
     HostOperation,
     Operation,
+    Reason,
     compilable,
 )
 from fdgeom.operations.dependent import constants_behind
@@ -418,7 +419,8 @@ class Unit:
         if self._ghosts is not None:
             pairs = self.layout.comm.allgather((where, norm))
             where, norm = next((pair for pair in pairs if pair[0]), pairs[0])
-        words = WORDS[reason]
+        # A check on another rank may have failed of what is left here.
+        words = WORDS.get(reason, WORDS[Reason.NOT_FINITE])
         if code.test is None:
             failure = SolveFailed(
                 f"the local solve for {op.name} stopped with {words} at {where}, where a residual of "

@@ -128,6 +128,8 @@ class Dependent:
         private: bool = False,
     ) -> None:
         self.private = private
+        #: Replays of updates that this is the first one of, for gradients.
+        self.replays: dict[tuple, Any] = {}
         self._above = dependents_in(*sources)
         #: The data that the targets are made from.
         self.sources = Sources(*sources)
@@ -245,13 +247,19 @@ def present(forms: dict[str, Any], system) -> dict[str, Any]:
     """
     several = (f if isinstance(f, Sequence) else (f,) for f in forms.values())
     read = [form for some in several for form in some if isinstance(form, Form)]
-    found = [d for d in dependents_in(*read) if d.follows_a_user and isinstance(d, Dependent)]
-    if found and annotate_tape():
-        record_fields(lambda: refresh(*read), system, read)
-    else:
-        with stop_annotating():
-            refresh(*read)
+    if annotate_tape():
+        every = dict.fromkeys(f for form in read for f in form.coefficients())
+        fields = [f for f in every if dependent_of(f) is not None and _behind(f)]
+        if fields:
+            record_fields(fields, system)
+    with stop_annotating():
+        refresh(*read)
     return forms
+
+
+def _behind(field: Function) -> list[Function]:
+    """The Functions of users that a dependent field is made of."""
+    return [f for f in read_in(field) if isinstance(f, Function) and dependent_of(f) is None]
 
 
 class DependentInputs:

@@ -102,9 +102,7 @@ class FormMonitor(Described):
 
     def __call__(self, system) -> dict[str, float | list[float]]:
         """The present values by name; while pyadjoint records, they are functionals on its tape."""
-        with stop_annotating():
-            found = self._checked_forms(system)
-        found, times = present(found, system), {}
+        found, times = self._checked_forms(system), {}
         if annotate_tape() and hasattr(system, "model"):
             # A replay is to read the time of this sample.
             times = {clock: Constant(float(clock)) for clock in system.model.clocks}
@@ -151,7 +149,7 @@ class Casimir(FormMonitor):
 
     def _forms(self, system) -> dict:
         if self.form is not None:
-            return {self.name or "casimir": self.form}
+            return present({self.name or "casimir": self.form}, system)
         known = _provided(system, "casimirs", "Casimir()")
         if self.name is None:
             return known
@@ -203,7 +201,7 @@ class Functional(FormMonitor):
         _each(forms, partial(hold, name=name))
 
     def _forms(self, system) -> dict:
-        return {self.name: self.forms}
+        return present({self.name: self.forms}, system)
 
 
 class Probe(Described):

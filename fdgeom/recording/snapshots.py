@@ -96,12 +96,13 @@ class Snapshots(Described):
         self.axis, self.closed = 0, False
         #: The system whose shapes are saved, after `open`.
         self._system: Any = None
+        self._curve: Function | None = None
 
     def open(self, stepper) -> None:
         """Find the order of the nodes; TypeError when the system has no curve in space."""
         self._begin(stepper.system)
         # A run that goes on saves the shape at its start again.
-        kept = sum(t < stepper.t for t in self.times)
+        kept = len(self.times) - (self.times[-1:] == [stepper.t])
         series: list[list] = [self.times, self.positions, self.orientations, self.forces]
         series += [*self.values.values(), *([self.obstacles] if self._obstacles.move else [])]
         for shapes in series:
@@ -120,19 +121,22 @@ class Snapshots(Described):
                 f"has values of shape {position.ufl_shape} on a mesh of dimension "
                 f"{system.mesh.topological_dimension}"
             )
-        if self.times and self._system is not system:
+        positions = [beam.position for beam in beams] or [position]
+        counts = [f.function_space().dim() // 3 for f in positions]
+        # First and last node of each beam: joints lie between them.
+        parts = list(pairwise(np.cumsum([0, *counts]).tolist()))
+        # Of shapes from a file only the numbers of nodes are known.
+        other = self._curve is not None and self._curve is not position
+        if self.times and (other or parts != self.parts):
             raise ValueError(
                 "these Snapshots have shapes of another system: make new ones for this"
             )
+        self.parts, self._curve = parts, position
         self.closed = system.mesh.coordinates.function_space().finat_element.is_dg()
         element = position.function_space().ufl_element().sub_elements[0]
         self._order, s = _sorted(system.mesh, element)
         if s is not None:
             self.s = s
-        positions = [beam.position for beam in beams] or [position]
-        counts = [f.function_space().dim() // 3 for f in positions]
-        # First and last node of each beam: joints lie between them.
-        self.parts = list(pairwise(np.cumsum([0, *counts]).tolist()))
         self.axis = beams[0].section.axis if beams else 0
         self.outlines = [outline_of(beam.section) for beam in beams]
         self._arrows, self._obstacles = Arrows(beams), Obstacles(system)

@@ -1,7 +1,8 @@
 """Base class of all systems, for the steppers that move them and the recording of their motion."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -221,6 +222,24 @@ class Consistency:
             self.perform(operations)
             self.synchronised()
 
+    @contextmanager
+    def prepared(self) -> Iterator[None]:
+        """Context in which fields follow those that were set; at its end all are as they were."""
+        if all(snapshot.holds() for snapshot in self.snapshots):
+            yield
+            return
+        fields = Snapshot([*self._system.functions().values(), *self.followers().values()])
+        fields.take()
+        remembered, stepped = [(s, s.values()) for s in self.snapshots], self.stepped
+        try:
+            self.prepare()
+            yield
+        finally:
+            fields.restore()
+            for snapshot, values in remembered:
+                snapshot.remember(values)
+            self.stepped = stepped
+
     def settle(self) -> None:
         """Make all fields consistent, after steps or after a checkpoint has been read."""
         if self.after_steps:
@@ -319,7 +338,6 @@ class System(NotCopied, Fixed, ABC):
         return self._energy_named("load_potential")
 
     def _energy_named(self, name: str) -> float:
-        self._begin_measuring(name, "Energy")
         key = f"number of {name}"
         if key not in self._held:
             forms = self.energies()
@@ -331,7 +349,8 @@ class System(NotCopied, Fixed, ABC):
                 )
             self._held[key] = FunctionalAssembly(forms[name]) if name in forms else None
         held = self._held[key]
-        return 0.0 if held is None else held.assemble()
+        with self._measured(name, "Energy"):
+            return 0.0 if held is None else held.assemble()
 
     def momenta(self) -> dict[str, tuple[Form, ...]]:
         """Momentum functionals by name, component by component; none in general."""
@@ -350,17 +369,17 @@ class System(NotCopied, Fixed, ABC):
         return self.constraint.rate(self.velocity()) if self.constraint else 0.0
 
     def _momentum_named(self, name: str) -> np.ndarray:
-        self._begin_measuring(name, "Momentum")
-        key = f"number of {name}"
-        if key not in self._held:
-            self._held[key] = [FunctionalAssembly(form) for form in self.momenta()[name]]
-        return np.array([held.assemble() for held in self._held[key]])
+        with self._measured(name, "Momentum"):
+            key = f"number of {name}"
+            if key not in self._held:
+                self._held[key] = [FunctionalAssembly(form) for form in self.momenta()[name]]
+            return np.array([held.assemble() for held in self._held[key]])
 
-    def _begin_measuring(self, name: str, monitor: str) -> None:
-        """Refuse a number that pyadjoint would lose, and let fields follow those that were set."""
+    def _measured(self, name: str, monitor: str) -> AbstractContextManager[None]:
+        """Context for a number of the state, which is refused where pyadjoint would lose it."""
         what = f"{type(self).__name__}.{name}()"
         refuse_annotation(what, f"or take fdgeom.{monitor}()(system), which is recorded")
-        self.consistency.prepare()
+        return self.consistency.prepared()
 
     # --- what is drawn -----------------------------------------------------------------------------
     output = cached_property(Output)

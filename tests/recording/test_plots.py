@@ -35,6 +35,8 @@ from fdgeom.recording import (
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 
+MATERIAL = {"density": 1.0, "youngs_modulus": 1.0, "poisson_ratio": 0.3}
+
 
 @pytest.fixture(scope="module")
 def recorded():
@@ -214,6 +216,13 @@ def test_snapshots_of_two_runs():
     assert len(shapes.positions) == 5
     with pytest.raises(ValueError, match="make new ones"):
         run(RodStepper(Rod(cells=4)), steps=2, output=shapes)
+    # Another stepper may begin again, and one description of a beam be followed by the other.
+    beam = fg.Beam(IntervalMesh(4, 1.0), fg.Section.circle(0.1, **MATERIAL))
+    shapes = Snapshots()
+    shapes.take(beam, 0.5)
+    for dt in (1e-2, 1e-3):
+        fg.GeneralizedAlpha(beam, dt).run(steps=1, output=shapes)
+    assert shapes.times == [0.5, 0.0, 1e-2, 0.0, 1e-3]
 
 
 def test_a_curve_in_the_plane_is_no_shape():
