@@ -104,6 +104,7 @@ class StepReplay(Replay):
         stepper, consistency = self._stepper, self._stepper.system.consistency
         stepper.system.model.set_time(stepper.t)
         snapshots, own = self.snapshots(), len(consistency.snapshots)
+        consistency.stepped = consistency.stepped and consistency.holds()
         touched = touched or [set()] * len(snapshots)
         changed = [snapshot.changed_keys() for snapshot in snapshots]
         given = [set(s.keys()) & more for s, more in zip(snapshots, touched, strict=True)]
@@ -135,13 +136,15 @@ class StepReplay(Replay):
 
     @contextmanager
     def at(self, origin, inputs, *left) -> Iterator[None]:
-        clock = self._stepper.clock
+        clock, consistency = self._stepper.clock, self._stepper.system.consistency
+        stepped = consistency.stepped
         try:
             with super().at(origin, inputs, *left):
                 yield
         finally:
             with shielded():
                 self._set_clock(clock)
+                consistency.stepped = stepped
 
     def _stand(self, origin: StepOrigin) -> None:
         self._set_clock(origin.clock)

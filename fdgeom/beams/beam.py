@@ -250,6 +250,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         order between the nodes.
         """
         self._change("Beam.reconstruct()", self.consistency.from_pose(position, orientation))
+        self.consistency.stepped = False
 
     def project(self) -> None:
         """Fill strain and momentum from configuration and velocity: undo :meth:`reconstruct`.
@@ -265,7 +266,6 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         def do() -> None:
             self.consistency.perform(operations)
             self.consistency.agree()
-            self.consistency.stepped = False
 
         record(name, do, lambda: operations, self)
 

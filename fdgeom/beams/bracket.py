@@ -142,7 +142,7 @@ class BracketEnd:
         # Both signs of a quaternion are one rotation; of small angles chords are half.
         chords = (np.linalg.norm(q + sign * turned, axis=1) for sign in (1, -1))
         gaps = np.abs(x - there) / length, 2 * np.minimum(*chords)
-        worst = max(gap.max(initial=0.0) for gap in gaps)
+        worst = np.max([gap.max(initial=0.0) for gap in gaps])
         if not beam.comm.allreduce(float(worst), op=MPI.MAX) <= bound:
             raise ValueError(
                 f"{self.name}: the end has a given pose, but starts elsewhere; put the beam where the "

@@ -115,6 +115,10 @@ class BeamConsistency(Consistency):
         )
         return strain, momentum, position or orientation, velocity
 
+    def is_placed(self) -> bool:
+        strain, _, pose, _ = self._set()
+        return strain or pose
+
     @cached_property
     def _dependents(self) -> tuple[Dependent | MadeOnce, ...]:
         """The dependent fields in the beam's own forms."""

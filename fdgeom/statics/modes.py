@@ -55,7 +55,7 @@ class VibrationModes(OffTape):
     TypeError, ValueError
         If the beam is of another degree, ``number`` is not a positive integer below the number
         of degrees of freedom, the configuration is not an equilibrium at that load, a `GivenPose`
-        or an obstacle moves, or the joints are violated.
+        turns or an obstacle moves, or the joints are violated.
 
     Notes
     -----
@@ -82,7 +82,7 @@ class VibrationModes(OffTape):
         motion.check_configuration()
         found = pencil(motion, load, free)
         if isinstance(motion.held, HeldNodes):
-            motion.held.check_at_rest(found.scale)
+            motion.held.check_not_turning(found.scale)
         self._motion, self._load, self._symmetric = motion, load, found.symmetric
         values, vectors, round_off = _lowest(found, number)
         # Signs and turns within a multiple eigenvalue may differ between processes.

@@ -211,6 +211,7 @@ class Stepper(OffTape, Method, Restart, Compiled, NotCopied):
         self.clock = clock
         self.system.model.set_time(self.t)
         self.system.consistency.settle()
+        self.system.consistency.stepped = self.steps > 0
         self.restored()
 
     # --- stepping ------------------------------------------------------------------------------

@@ -215,9 +215,17 @@ class Consistency:
         for snapshot in self.snapshots:
             snapshot.take()
 
+    def holds(self) -> bool:
+        """Whether no field was set."""
+        return all(snapshot.holds() for snapshot in self.snapshots)
+
+    def is_placed(self) -> bool:
+        """Whether the configuration was among the fields that were set."""
+        return True
+
     def prepare(self) -> None:
         """Update dependent fields before a step."""
-        self.stepped = self.stepped and all(snapshot.holds() for snapshot in self.snapshots)
+        self.stepped = self.stepped and (self.holds() or not self.is_placed())
         if operations := self.synchronise():
             self.perform(operations)
             self.synchronised()
@@ -225,7 +233,7 @@ class Consistency:
     @contextmanager
     def prepared(self) -> Iterator[None]:
         """Context in which fields follow those that were set; at its end all are as they were."""
-        if all(snapshot.holds() for snapshot in self.snapshots):
+        if self.holds():
             yield
             return
         fields = Snapshot([*self._system.functions().values(), *self.followers().values()])

@@ -402,23 +402,18 @@ def test_bad_calls_of_modes(call, error, message):
     assert str(caught.value).startswith(message)
 
 
-@pytest.mark.parametrize(
-    "hub",
-    [
-        {"orientation": lambda t: as_vector([cos(50 * t), 0, 0, sin(50 * t)])},
-        {"position": lambda t: as_vector([0, 0, 5 * t**2])},
-    ],
-)
-def test_a_moving_support_is_refused(hub):
-    """It turns, or accelerates; at rest it counts as held."""
-    beam = slender(20, left=fg.GivenPose(**hub))
-    with pytest.raises(ValueError, match="which moves at t = 0, so there is no equilibrium to vib"):
+def test_a_turning_support_is_refused():
+    """Its centrifugal forces would stiffen the beam."""
+    hub = fg.GivenPose(orientation=lambda t: as_vector([cos(50 * t), 0, 0, sin(50 * t)]))
+    beam = slender(20, left=hub)
+    with pytest.raises(ValueError, match="which turns at t = 0, so there is no equilibrium to vib"):
         fg.VibrationModes(beam, 4)
 
 
-def test_a_given_pose_at_rest_holds():
+def test_a_given_pose_that_does_not_turn_holds():
+    """At a constant velocity it vibrates as at rest."""
     rests = fg.GivenPose(
-        position=lambda t: as_vector([0 * t, 0, 0]),
+        position=lambda t: as_vector([0, 0, 5 * t]),
         orientation=lambda t: as_vector([1, 0, 0, 0 * t]),
     )
     values = [fg.VibrationModes(slender(20, left=end), 4).eigenvalues for end in (rests, "clamped")]

@@ -44,7 +44,7 @@ _SYMMETRIC = (Spherical, Revolute, Prismatic, Rigid)
 # Of the size of the beams and their velocities: what a start may miss the conditions by.
 _CONSISTENT = 1e-9
 # Of the same: steps of order two leave rates of the order Δt².
-_LEFT = 1e-2
+_AFTER_STEPS = 1e-2
 # Slower motions, in lengths and radians per unit of time, count as rest.
 _REST = 1e-6
 
@@ -294,7 +294,7 @@ class JointSet(Condition):
             rates = (slope * velocity).getArray()
         size, v = self._size, motion.v.dat.data_ro
         turning = max(self._largest(v[:, :3]), self._largest(v[:, 3:]) / size, _REST)
-        bound = _LEFT if motion.consistency.stepped else _CONSISTENT
+        bound = _AFTER_STEPS if motion.consistency.stepped else _CONSISTENT
         self._check("the rates of the joints", rates, slope, (turning, turning * size), bound)
         missing = self._missing(slope)
         if missing:

@@ -56,6 +56,9 @@ class NetworkConsistency(RodConsistency):
         to_body = Map(values={self._body: in_body(self._motion.orientation, self._motion.v)})
         return [to_body, *alike, self._to_beams, *of_others]
 
+    def holds(self) -> bool:
+        return self._all.holds()
+
     def agree(self) -> None:
         self._all.take()
 

@@ -45,7 +45,8 @@ class RodSystem(System):
         """The contacts with friction."""
         loads = [load for beam in getattr(self, "members", (self,)) for load in beam.loads]
         loads += getattr(self, "common_loads", ())
-        return [c for c in dict.fromkeys(loads) if isinstance(c, Contact) and c.has_friction]
+        found = (load for load in loads if isinstance(load, Contact) and load.has_friction)
+        return list(dict.fromkeys(found))
 
     def linear_momentum(self) -> np.ndarray:
         """Total linear momentum in space, shape (3,): ∫ R n of the momentum (m, n)."""

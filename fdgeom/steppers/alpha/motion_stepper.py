@@ -57,7 +57,8 @@ class MotionStepper(Stepper):
             self.system.check_set(self._known)
         jump = modified.intersection(self._read.snapshot.keys()) | self._changed()
         if jump:
-            self._check_at_rest(jump & self._changed_before)
+            if not own:
+                self._check_at_rest(jump & self._changed_before)
             if self.samples_coefficients:
                 # These count as functions of time.
                 jump -= self._changed_before

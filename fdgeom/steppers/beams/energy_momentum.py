@@ -198,7 +198,9 @@ def _check_system(system: RodMotion) -> None:
             "system: EnergyMomentum needs strains that are quadratic in the directors: make the "
             'beams of an assembly with strain_measure="directors"'
         )
-    check_sliding(system.holds, system.rod.inertia.separate)
+    # An end that does not turn is moved in space, and stays on its line.
+    turning = [hold for hold in system.holds if getattr(hold.kind, "turning", True)]
+    check_sliding(turning, system.rod.inertia.separate)
     for joint in () if system.constraint is None else system.constraint.joints:
         if joint.stiffness or joint.damping:
             raise ValueError(

@@ -315,6 +315,7 @@ class Constraint(RateConstraint):
     def _terms(self) -> float:
         """The mean sum of the absolute values of the terms of g."""
         form = map_integrand_dags(_Absolute(), self.value(self._ones))
+        form = Form([i.reconstruct(integrand=abs(i.integrand())) for i in form.integrals()])
         return assemble(form) / assemble(1.0 * dx(domain=self.space.mesh()))
 
     def _check_consistent(self, gradient, velocity, speeds) -> None:
