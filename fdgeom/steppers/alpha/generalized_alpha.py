@@ -65,9 +65,10 @@ class GeneralizedAlpha(MotionStepper):
     Notes
     -----
     You may set the configuration and velocity of the system between two steps: the accelerations
-    are then solved for again, as after a change of a coefficient. A coefficient that changes before
-    every step counts as a function of time, with its value at the end of the step: a⁰ is not
-    changed. The reported ``acceleration`` is the true one, v̇.
+    are then solved for again, for all nodes. Where a state is set before every step, the method is
+    of first order. A coefficient that changes before every step counts as a function of time, with
+    its value at the end of the step: a⁰ is not changed. Only the value of a DirichletBC does not;
+    give it as a function of time. The reported ``acceleration`` is the true one, v̇.
 
     For beams Newton's iteration begins with the extrapolated motion. If that does not contract, as
     after a sudden load that a step does not resolve, it begins again from the present
