@@ -456,9 +456,10 @@ def scalar_space(space) -> FunctionSpace:
 
 
 def has_nodal_values(space) -> bool:
-    """Whether the degrees of freedom are components at nodes, unlike those of N1curl or RT."""
-    size = int(np.prod(space.value_shape, dtype=int))
-    return space.block_size == size and (size == 1 or bool(space.ufl_element().sub_elements))
+    """Whether the degrees of freedom are components at nodes, unlike those of N1curl, RT or DG L2."""
+    size, element = int(np.prod(space.value_shape, dtype=int)), space.ufl_element()
+    values = space.block_size == size and element.mapping() == "identity"
+    return values and (size == 1 or bool(element.sub_elements))
 
 
 def shaped_space(shape: tuple[int, ...], mesh, family, degree: int | None = None):

@@ -21,11 +21,12 @@ from ufl.domain import extract_unique_domain
 
 from fdgeom.compat import has_instructions
 from fdgeom.errors import CannotCompile
-from fdgeom.forms import is_real
+from fdgeom.forms import has_nodal_values, is_real
 from fdgeom.line import inside_of, links_of
 from fdgeom.messages import node_name
 from fdgeom.operations import parts
 from fdgeom.operations.dependent import dependent_of, is_private
+from fdgeom.validation import everywhere
 
 #: Degrees of freedom of linear and of constant functions at the vertices of a cell and inside it.
 _LINEAR, _CONSTANT = [1, 1, 0], [0, 0, 1]
@@ -92,8 +93,8 @@ def _parts(function: Function) -> list[Part]:
     space = function.function_space()
     if is_real(function):
         raise CannotCompile(f"{function.name()} is a number of a Real space")
-    values = space.block_size == int(np.prod(space.value_shape, dtype=int))
     dofs, size = dofs_of(space), space.block_size
+    values = has_nodal_values(space)
     if values and dofs in (_LINEAR, _CONSTANT):
         return [Part(function, dofs == _LINEAR, size)]
     if values and dofs[:2] == [1, 1] and _nodes_of(function) is not None:
@@ -180,6 +181,20 @@ class Layout:
         self.own_nodes, self.own_cells = aligned(self.size(1)), aligned(self.size(1))
         self.own_nodes[home[: space.node_set.size]] = 1.0
         self.own_cells[self.cell_places[self.cells < mesh.cell_set.size]] = 1.0
+
+    def check_order(self) -> None:
+        """Raise ``ValueError`` on all ranks if cells have been turned over, whose left nodes are known."""
+        x = self.mesh.coordinates.dat.data_ro_with_halos.reshape(-1)
+        ends = x[self.mesh.coordinates.cell_node_map().values_with_halo[self.cells]]
+        rows = np.arange(len(ends))
+
+        def check() -> None:
+            if not (ends[rows, self._left] < ends[rows, 1 - self._left]).all():
+                raise ValueError(
+                    "mesh: cells have been turned over since a stepper was made; make another one"
+                )
+
+        everywhere(self.comm, check)
 
     def _number(self, first: np.ndarray, joined: np.ndarray) -> np.ndarray:
         """Places for nodes, numbered along the chains, and for cells with these first nodes and links."""

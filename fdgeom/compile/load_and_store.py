@@ -72,7 +72,7 @@ class Fields:
     def prepare(self) -> None:
         """Do all of :meth:`load` but the copies ``before`` steps."""
         library = self._unit.library
-        moved = self._dependents.refresh()
+        moved = self._dependents.refresh(self._layout.check_order)
         for field in self._ghosted:
             field.update_ghosts()
         for part in self._summands:

@@ -41,6 +41,9 @@ class MapLayout(Layout):
         self.counts = self.node_counts = np.zeros(1, dtype=np.int64)
         self._begin()
 
+    def check_order(self) -> None:
+        """Nothing: cells keep the order of their nodes."""
+
     @property
     def cells(self) -> int:
         """The number of cells of this rank, ghosts included."""

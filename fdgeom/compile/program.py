@@ -156,8 +156,13 @@ class ScalarProgram:
         if x is not None:
             return self._scaled(x, b)
         for one, other in ((a, b), (b, a)):
-            if self.ops[one][0] == "neg":
-                return self.neg(self.mul(self.ops[one][1], other))
+            op = self.ops[one]
+            if op[0] == "neg":
+                return self.neg(self.mul(op[1], other))
+            if op[0] == "select" and self.zero in op[2:]:
+                # Zero also where the other factor is not defined: it may be the slope of one case.
+                cases = (x if x == self.zero else self.mul(x, other) for x in op[2:])
+                return self.select(op[1], *cases)
         for one, other in ((a, b), (b, a)):
             op = self.ops[one]
             if op[0] == "*" and self.value(op[1]) is not None:
@@ -402,6 +407,8 @@ class ScalarProgram:
             bell = self.function("exp", self.neg(square))
             return self.mul(self.const(2 / math.sqrt(math.pi)), bell)
         if kind == "fabs":
-            positive = self.compare(">", a, self.zero)
-            return self.select(positive, self.one, self.const(-1.0))
+            positive, negative = (self.compare(sign, a, self.zero) for sign in "><")
+            return self.select(
+                positive, self.one, self.select(negative, self.const(-1.0), self.zero)
+            )
         raise ValueError(f"no derivative of {kind}")

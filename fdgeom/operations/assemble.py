@@ -89,9 +89,12 @@ class Assemble(Operation):
         return [Assemble(work=work, by=by, adds=adds, **self._timed())] if by else []
 
     def vjp(self, cotangents: Cotangents) -> list[Operation]:
+        zeroes = [op for t in self.writes for op in zero_rest(self._timed(), t, cotangents)]
         along = {f: cotangents[t] for f, t in self.by.items() if t in cotangents}
         cotangents.drop([t for t in self.by.values() if t not in self.adds])
-        return gradient(self._timed(), directional(self.work, along), cotangents) if along else []
+        if not along:
+            return []
+        return [*zeroes, *gradient(self._timed(), directional(self.work, along), cotangents)]
 
 
 def directional(work: Work, along: Mapping[Function, Function]) -> Work:

@@ -56,17 +56,16 @@ class Copy(Operation):
     def vjp(self, cotangents: Cotangents) -> list[Operation]:
         if self.target not in cotangents:
             return []
-        found: list[Operation] = []
+        found = zero_rest(self._timed(), self.target, cotangents)
         bar = cotangents[self.target]
         if self.source is not None and cotangents.is_active(self.source):
-            own = cotangents[self.source]
-            if self.source not in cotangents:
-                if self.rows is not None:
-                    found.append(Copy(source=None, target=own, **self._timed()))
-                cotangents.add([self.source])
-                adds = self.rows is not None
-            else:
+            own, adds = cotangents[self.source], self.rows is not None
+            if self.source in cotangents:
+                found += zero_rest(self._timed(), self.source, cotangents)
                 adds = True
+            elif adds:
+                found.append(Copy(source=None, target=own, **self._timed()))
+            cotangents.add([self.source])
             found.append(self._like(bar, own, adds))
         if not self.adds and self.rows is None:
             cotangents.drop([self.target])

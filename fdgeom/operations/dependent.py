@@ -271,12 +271,13 @@ class DependentInputs:
         self._of_mesh = [d for d in found if not d.follows_a_user]
         self._places = Sources(SpatialCoordinate(mesh))
 
-    def refresh(self) -> bool:
-        """Bring them up to date, functions of the mesh alone if its coordinates have changed; returns
-        whether these have.
+    def refresh(self, check: Callable[[], None]) -> bool:
+        """Bring them up to date, functions of the mesh alone if its coordinates have changed, which
+        ``check()`` may refuse; returns whether these have.
         """
         moved = self._places.changed()
         if moved:
+            check()
             self._places.forget_ghosts()
         for dependent in (*self._of_mesh, *self._of_users) if moved else self._of_users:
             dependent.refresh()

@@ -10,6 +10,7 @@ from ufl.classes import Zero
 from ufl.core.expr import Expr
 
 from fdgeom.operations.assemble import gradient
+from fdgeom.operations.copy import zero_rest
 from fdgeom.operations.operation import Cotangents, Operation, Tangents
 from fdgeom.validation import instance
 
@@ -75,10 +76,13 @@ class Map(Operation):
         return [Map(values=slopes, **self._timed())] if slopes else []
 
     def vjp(self, cotangents: Cotangents) -> list[Operation]:
+        zeroes = [op for t in self.values for op in zero_rest(self._timed(), t, cotangents)]
         given = [(e, cotangents[t]) for t, e in self.values.items() if t in cotangents]
         cotangents.drop(self.values)
         work = sum((ufl.inner(bar, ufl.as_ufl(e)) for e, bar in given), ufl.as_ufl(0.0))
-        return [] if isinstance(work, Zero) else gradient(self._timed(), work, cotangents)
+        return (
+            [] if isinstance(work, Zero) else [*zeroes, *gradient(self._timed(), work, cotangents)]
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -27,7 +27,10 @@ from firedrake import (
     ds,
     dx,
     exp,
+    gt,
     inner,
+    ln,
+    lt,
     sin,
     split,
 )
@@ -462,3 +465,40 @@ def test_supported_lists_are_compiled():
     f, g = field(AT_NODES, 1), field(AT_NODES, 2)
     value = conditional(f > 0, cos(f), as_matrix([[1.0]])[0, 0])
     CompiledExecutor([Map(values={g: value})])
+
+
+@pytest.mark.parametrize(
+    ("value", "work", "slope"),
+    [
+        (0.3, lambda q: conditional(lt(q, 0), (-q) ** 2.5, 0.5 * q**2), 0.3),
+        (-0.5, lambda q: conditional(gt(q, 0), q * ln(q), 0), 0.0),
+        (0.0, abs, 0.0),
+        (-2.0, abs, -1.0),
+    ],
+    ids=["root beside", "logarithm beside", "abs at its kink", "abs"],
+)
+def test_slopes_beside_what_is_not_defined(value, work, slope):
+    """The case that does not hold has no slope, though its own is no number; that of abs at 0 is 0."""
+    q, force = Function(IN_CELLS).assign(value), Function(IN_CELLS)
+    run([Assemble(work=work(q) * dx, by={q: force})])
+    lengths = assemble(TestFunction(IN_CELLS) * dx).dat.data_ro
+    assert force.dat.data_ro == pytest.approx(slope * lengths, rel=1e-14, abs=0)
+
+
+def test_spaces_whose_values_are_no_degrees_of_freedom():
+    u, force = (Function(FunctionSpace(MESH, "DG L2", 0)) for _ in range(2))
+    with pytest.raises(CannotCompile, match="DG L2|are compiled for functions of values"):
+        run([Assemble(work=0.5 * u**2 * dx, by={u: force})])
+
+
+def test_a_mesh_that_is_turned_over_is_refused():
+    mesh = UnitIntervalMesh(4)
+    u, w, force = (Function(FunctionSpace(mesh, "CG", 1)) for _ in range(3))
+    u.interpolate(SpatialCoordinate(mesh)[0])
+    executor = CompiledExecutor([Assemble(work=u.dx(0) * w * dx, by={w: force})])
+    executor.advance(1, 0.0, 1.0)
+    assert force.dat.data_ro.sum() == pytest.approx(1.0, rel=1e-14)
+    mesh.coordinates.dat.data[:] *= -1
+    for _ in range(2):
+        with pytest.raises(ValueError, match="turned over"):
+            executor.advance(1, 0.0, 1.0)

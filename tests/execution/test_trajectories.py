@@ -20,6 +20,8 @@ from firedrake import (
 from ways import PETScExecutor, StepsThroughPETSc
 
 import fdgeom as fg
+from fdgeom.compile import CompiledTrajectory
+from fdgeom.execution import Trajectory
 from fdgeom.operations import Check, Flow, Map, Prescribed, Solve, Tangents, flattened, linearise
 
 STEPS, DT = 7, 0.05
@@ -252,3 +254,33 @@ def test_a_failed_step_leaves_the_state():
     assert done == 2
     assert "x grows" in str(failure)
     assert np.array_equal(values(x, y), [[4.0, 8.0], [2.0, 4.0]])
+
+
+@pytest.mark.parametrize("kind", ["PETSc", "compiled"])
+def test_a_mixed_function_that_is_written_twice(kind):
+    """A part of it that is read after the second time alone has no cotangent after the first.
+
+    By hand q' + p' = ¾ (q + p).
+    """
+    space = FunctionSpace(IntervalMesh(1, 1.0), "DG", 0)
+    z, force = Function(space * space), Function(space * space)
+    (a, b), (q, p), (f, g) = split(z), z.subfunctions, force.subfunctions
+
+    def kick():
+        return fg.Assemble(work=(a + b) ** 2 / 2 * dx, by={z: force})
+
+    operations = [
+        kick(), Map(values={p: p - f / 2}), kick(), Map(values={q: q + g}), Map(values={p: p - f / 2})
+    ]  # fmt: skip
+    if kind == "PETSc":
+        made = Trajectory(operations, [q, p], [z])
+        made.advance(0.0, 1.0)
+    else:
+        made = CompiledTrajectory(operations, [q, p], [q, p])
+        made.begin(1)
+        made.take(1, 0.0, 1.0)
+    for x in (q, p):
+        made.cotangents[x].assign(1.0)
+    made.pull()
+    for x in (q, p):
+        assert made.cotangents[x].dat.data_ro == pytest.approx(0.75, rel=1e-14)
