@@ -138,13 +138,19 @@ class History:
         lines += [f"  stats: {self.stats}"] if self.stats else []
         return "\n".join(lines) + ")"
 
+    def _first(self, name: str) -> float:
+        """The largest component of the first sample of a quantity."""
+        return float(np.max(np.abs(self[name][0])))
+
+    def _has_ratio(self, name: str) -> bool:
+        """Whether changes are relative: a ratio to zero, or to round-off, says nothing."""
+        return self.deviation(name) <= self._first(name) > 0
+
     def _summary(self, name: str, unit: str) -> str:
         """The last value of a quantity and its largest change, relative to the first value."""
-        values, change = self[name], self.deviation(name)
-        first = float(np.max(np.abs(values[0])))
+        values, change, first = self[name], self.deviation(name), self._first(name)
         word = "deviation" if name.replace("_", " ") in self.conserved else "change"
-        # A ratio to a first value of zero, or of round-off, says nothing.
-        is_relative = change <= first > 0
+        is_relative = self._has_ratio(name)
         found = f"relative {word} {change / first:.2e}" if is_relative else f"{word} {change:.2e}"
         end = f"{np.array2string(values[-1], precision=6)} {unit}".rstrip()
         return f"{end} at the end, {found if is_relative else f'{found} {unit}'.rstrip()}"

@@ -54,7 +54,8 @@ def plot_energy(
         By default "energy" and those of its parts that are recorded ("kinetic_energy",
         "potential_energy", "load_potential"), or only "energy" with `deviation`.
     deviation : bool
-        Draw (H - H(0)) / |H(0)| instead of H (not divided where H(0) = 0).
+        Draw (H - H(0)) / |H(0)| instead of H; of all curves H - H(0) if H(0) of one is zero, or smaller
+        than its changes, as where it is round-off.
     title : str, optional
     units : "SI" or dict of str to str, optional
         Units for the names of the axes: ``{"time": "ms", "energy": "mJ"}``; the history's by default.
@@ -69,14 +70,15 @@ def plot_energy(
         names = ["energy", *parts]
     ax = _axes(ax, history, names, "Energy()")
     units = check_units(history.units if units is None else units, history.names)
+    relative = deviation and all(history._has_ratio(name) for name in names)
     curves = []
     for name in names:
         values = history[name]
         if deviation:
-            values = (values - values[0]) / (abs(values[0]) or 1.0)
+            values = (values - values[0]) / (abs(values[0]) if relative else 1.0)
         curves.append(("total energy" if name == "energy" else name.replace("_", " "), values))
-    quantity = labelled("energy", units.get("energy"))
-    ax.set_ylabel("relative energy deviation" if deviation else quantity)
+    quantity = labelled("energy deviation" if deviation else "energy", units.get("energy"))
+    ax.set_ylabel("relative energy deviation" if relative else quantity)
     return _draw(ax, history.t, curves, title, units.get("time"))
 
 

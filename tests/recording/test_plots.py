@@ -67,6 +67,21 @@ def test_energy(recorded):
     assert len({line.get_linestyle() for line in ax.lines}) == 3
 
 
+@pytest.mark.parametrize("start", [0.0, 1e-22])
+def test_energies_from_zero_or_round_off_have_no_ratio(start):
+    made = fg.History()
+    made.units = "SI"
+    for k, energy in enumerate((start, 2e-6, 5.0)):
+        made.append(k, k, {"energy": energy, "kinetic_energy": 1.0 + k / 4})
+    ax = plot_energy(made, names=["energy", "kinetic_energy"], deviation=True)
+    assert ax.get_ylabel() == "energy deviation [J]"
+    assert ax.lines[0].get_ydata() == pytest.approx([0.0, 2e-6, 5.0])
+    assert ax.lines[1].get_ydata() == pytest.approx([0.0, 0.25, 0.5])
+    assert plot_energy(made, names=["kinetic_energy"], deviation=True).get_ylabel() == (
+        "relative energy deviation"
+    )
+
+
 def test_momentum(recorded):
     history, _ = recorded
     ax = plot_momentum(history, names=["linear_momentum"], deviation=True)
