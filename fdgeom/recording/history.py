@@ -298,7 +298,7 @@ class CSVFile(Described):
                 return False
             if first != columns:
                 raise ValueError(f"append: the file has the columns {first}, this run {columns}")
-            end, pattern = file.tell(), rb"[^,]*,(\d+)(,[^,]*){%d}\n" % (len(columns) - 2)
+            end, pattern = file.tell(), rb"[^,]*,(\d+)(,[^,]*){%d}\r?\n" % (len(columns) - 2)
             for row in file:
                 # A kill may have cut it off.
                 complete = re.fullmatch(pattern, row)

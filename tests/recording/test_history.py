@@ -292,6 +292,13 @@ def test_appending_leaves_what_is_there(tmp_path):
     assert History.from_csv(path).step.tolist() == [*range(51), 53, 54]
 
 
+def test_appending_to_a_table_without_monitors(tmp_path):
+    path, stepper = tmp_path / "a.csv", OscillatorStepper(Oscillators())
+    run(stepper, steps=2, csv=path)
+    run(stepper, steps=2, csv=CSVFile(path, append=True))
+    assert History.from_csv(path).step.tolist() == [0, 2, 4]
+
+
 def test_appending_replaces_what_the_resumed_run_repeats(tmp_path):
     path = tmp_path / "a.csv"
     whole = run(OscillatorStepper(Oscillators()), steps=12, every=2, monitors=Energy())
