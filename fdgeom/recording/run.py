@@ -132,7 +132,8 @@ def run(
     # Compiled steppers fuse steps; the limit keeps the bar moving and Ctrl-C heard. On pyadjoint's tape
     # pieces are blocks, which do not depend on how fast they go.
     limit = sys.maxsize if annotate_tape() else 100
-    with delayed(comm, INT, TERM) as signals, _opened(stepper, outputs, csv, sample):
+    files = _opened(stepper, outputs, csv, sample)
+    with _attached(history), delayed(comm, INT, TERM) as signals, files:
         start = time.perf_counter()
         shown = comm.rank == 0 and (progress == "always" or (progress and sys.stderr.isatty()))
         bar = _Bar("steps", max=total, comm=COMM_SELF, file=sys.stderr if shown else None)
@@ -169,7 +170,6 @@ def run(
                         f"{stepper.steps}; expected {step + piece}"
                     )
         except BaseException as exc:
-            exc.history = history  # type: ignore[attr-defined]
             if checkpoint is not None and stepper.steps > first:
                 try:
                     with stop_annotating():
@@ -224,6 +224,16 @@ def _outputs(output) -> list:
             )
         whole(f"every of the output {type(item).__name__}", item.every, least=1)
     return outputs
+
+
+@contextmanager
+def _attached(history: History) -> Iterator[None]:
+    """Context whose exceptions have the history, also those of closing files and of late signals."""
+    try:
+        yield
+    except BaseException as exc:
+        exc.history = history  # type: ignore[attr-defined]
+        raise
 
 
 @contextmanager

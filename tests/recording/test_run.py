@@ -193,6 +193,29 @@ def test_ctrl_c_waits_for_the_end_of_the_piece():
     assert caught.value.history.step.tolist() == [0, 4]
 
 
+class Closing(Witness):
+    """An output that does something when it is closed."""
+
+    def __init__(self, action):
+        super().__init__()
+        self.close = action
+
+
+def full():
+    raise OSError("the disk is full")
+
+
+@pytest.mark.usefixtures("python_takes_ctrl_c")
+@pytest.mark.parametrize(
+    ("action", "error"),
+    [(full, OSError), (lambda: os.kill(os.getpid(), signal.SIGINT), KeyboardInterrupt)],
+)
+def test_what_ends_a_run_while_files_are_closed_has_its_history(action, error):
+    with pytest.raises(error) as caught:
+        run(OscillatorStepper(Oscillators()), steps=2, monitors=Energy(), output=Closing(action))
+    assert caught.value.history.step.tolist() == [0, 1, 2]
+
+
 def test_one_name_for_two_monitors_is_refused():
     system = Oscillators()
     with pytest.raises(ValueError, match="'energy' twice"):
