@@ -113,6 +113,7 @@ def run(
         checkpoint = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
         # Opened first: the others empty the files of their names.
         outputs.insert(0, checkpoint)
+    _check_files([*outputs, *([csv] if csv is not None else [])])
 
     comm = stepper.system.mesh.comm
     prepare(stepper)
@@ -224,6 +225,18 @@ def _outputs(output) -> list:
             )
         whole(f"every of the output {type(item).__name__}", item.every, least=1)
     return outputs
+
+
+def _check_files(outputs: list) -> None:
+    """ValueError if two outputs would write to one file."""
+    taken: set[int | str] = set()
+    for item in outputs:
+        path = getattr(item, "path", None)
+        name = f"path = '{path}'" if path is not None else type(item).__name__
+        keys = {id(item)} | ({os.path.realpath(path)} if path is not None else set())
+        if taken & keys:
+            raise ValueError(f"{name} is given to two outputs of this run; give each its own")
+        taken |= keys
 
 
 @contextmanager

@@ -110,6 +110,22 @@ def test_bad_arguments_are_named_before_the_first_step(arguments, named):
     assert stepper.pieces == []
 
 
+def test_two_outputs_of_one_file_are_refused(tmp_path):
+    path, twice = tmp_path / "a", Witness()
+    (tmp_path / "link").symlink_to(path)
+    for arguments, named in (
+        ({"csv": path, "checkpoint": path}, f"path = '{path}'"),
+        ({"csv": tmp_path / "link", "checkpoint": path}, "link"),
+        ({"output": [twice, twice]}, "Witness"),
+    ):
+        stepper = OscillatorStepper(Oscillators())
+        with pytest.raises(ValueError, match=f"{named}.* is given to two outputs of this run"):
+            run(stepper, steps=1, **arguments)
+        assert stepper.pieces == []
+    assert not path.exists()
+    run(OscillatorStepper(Oscillators()), steps=1, output=[Witness(), Witness()])
+
+
 def test_outputs_opened_before_a_bad_one_are_closed():
     witness = Witness()
     with pytest.raises(ValueError, match="csv"):
