@@ -30,6 +30,11 @@ def _columns_of(sample: Mapping) -> dict[str, np.ndarray]:
     """The column of each value of a sample, behind the time and the step."""
     found, end = {}, 2
     for name, value in sample.items():
+        if re.fullmatch(r".*\[\d+\]", name):
+            raise ValueError(
+                f"a monitor has the name '{name}', which tables give to a component of a vector; "
+                "choose one that does not end in a number in brackets"
+            )
         found[name] = np.arange(end, end + np.size(value)).reshape(np.shape(value))
         end += found[name].size
     return found

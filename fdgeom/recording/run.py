@@ -231,9 +231,11 @@ def _check_files(outputs: list) -> None:
     """ValueError if two outputs would write to one file."""
     taken: set[int | str] = set()
     for item in outputs:
+        keys: set[int | str] = {id(item)}
+        name = type(item).__name__
         path = getattr(item, "path", None)
-        name = f"path = '{path}'" if path is not None else type(item).__name__
-        keys = {id(item)} | ({os.path.realpath(path)} if path is not None else set())
+        if isinstance(path, str | os.PathLike):
+            keys, name = keys | {os.path.realpath(path)}, f"path = '{path}'"
         if taken & keys:
             raise ValueError(f"{name} is given to two outputs of this run; give each its own")
         taken |= keys

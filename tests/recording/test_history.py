@@ -7,6 +7,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from firedrake import dx
 from recording_fakes import Oscillators, OscillatorStepper
 
 from fdgeom.recording import CSVFile, Energy, History, plot_energy, run
@@ -53,6 +54,20 @@ def test_samples_have_one_shape(history):
     made.append(0.0, 0, {"one": 1.0, "two": [2.0, 3.0]})
     with pytest.raises(ValueError, match=r"columns \['one\[0\]', 'one\[1\]', 'two'\], expected"):
         made.append(1.0, 1, {"one": [1.0, 2.0], "two": 3.0})
+
+
+def test_a_name_that_tables_use_for_components_is_refused(tmp_path):
+    stepper = OscillatorStepper(Oscillators())
+    for name in ("q[0]", "q[12]"):
+        with pytest.raises(ValueError, match=re.escape(f"a monitor has the name '{name}'")):
+            run(stepper, steps=1, monitors=(name, stepper.system.q * dx))
+    assert stepper.pieces == []
+    with pytest.raises(ValueError, match="does not end in a number in brackets"):
+        History().append(0.0, 0, {"q[2]": 1.0})
+    made = History()
+    made.append(0.0, 0, {"q[a]": 1.0, "[0]q": 2.0})
+    made.to_csv(tmp_path / "a.csv")
+    assert History.from_csv(tmp_path / "a.csv")["[0]q"].tolist() == [2.0]
 
 
 class Growing:
