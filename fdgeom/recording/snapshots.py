@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
+from weakref import ref
 
 import finat.ufl
 import numpy as np
@@ -27,6 +28,9 @@ _PLAIN = ("times", "s", "parts", "gravity", "axis", "closed")
 
 class Snapshots(Described):
     """Shapes of a system at some times, an output for `run`; nodes are in order along the system.
+
+    If the stepper of the last run has gone back in time, as by `resume`, its next run replaces the
+    later shapes of its earlier ones.
 
     Parameters
     ----------
@@ -97,12 +101,22 @@ class Snapshots(Described):
         #: The system whose shapes are saved, after `open`.
         self._system: Any = None
         self._curve: Function | None = None
+        #: A weak reference to the stepper of the last runs; the number of shapes before and after them.
+        self._stepper: Any = None
+        self._first = self._last = 0
 
     def open(self, stepper) -> None:
         """Find the order of the nodes; TypeError when the system has no curve in space."""
         self._begin(stepper.system)
         # A run that goes on saves the shape at its start again.
         kept = len(self.times) - (self.times[-1:] == [stepper.t])
+        if self._stepper is None or self._stepper() is not stepper or self._last != len(self.times):
+            # Shapes that `take` has added may have other parameters than times.
+            self._stepper, self._first = ref(stepper), kept
+        else:
+            # The stepper may have gone back, as `resume` does.
+            own = (np.array(self.times[self._first :]) - stepper.t) / stepper.dt
+            kept = min(kept, self._first + int(np.sum(own < -1e-6)))
         series: list[list] = [self.times, self.positions, self.orientations, self.forces]
         series += [*self.values.values(), *([self.obstacles] if self._obstacles.move else [])]
         for shapes in series:
@@ -167,6 +181,7 @@ class Snapshots(Described):
     def write(self, stepper) -> None:
         """Save one snapshot at the stepper's time."""
         self.take(stepper.system, stepper.t)
+        self._last = len(self.times)
 
     def take(self, system, t: float) -> None:
         """Save one snapshot of a system in your own loop, such as one of equilibria.

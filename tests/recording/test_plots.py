@@ -240,6 +240,24 @@ def test_snapshots_of_two_runs():
     assert shapes.times == [0.5, 0.0, 1e-2, 0.0, 1e-3]
 
 
+def test_snapshots_of_a_stepper_that_went_back():
+    """Its next run replaces the later shapes, but not those taken by hand at other parameters."""
+    rod = Rod(cells=4)
+    stepper, shapes = RodStepper(rod), Snapshots(fields=["strain"])
+    shapes.take(rod, 7.0)
+    run(stepper, steps=4, output=shapes)
+    stepper.t, stepper.steps = 0.15, 2
+    rod.position.assign(1.0)
+    run(stepper, steps=3, output=shapes)
+    assert shapes.times == pytest.approx([7.0, 0.0, 0.1, 0.15, 0.25, 0.35, 0.45], rel=1e-14)
+    assert shapes.positions[3] == pytest.approx(1.0)
+    assert len(shapes.positions) == len(shapes.values["strain"]) == 7
+    shapes.take(rod, 7.0)
+    stepper.t = 0.0
+    run(stepper, steps=1, output=shapes)
+    assert shapes.times[-4:] == pytest.approx([0.45, 7.0, 0.0, 0.1])
+
+
 def test_a_curve_in_the_plane_is_no_shape():
     mesh = IntervalMesh(5, 1.0)
     space = VectorFunctionSpace(mesh, "CG", 1, dim=2)
