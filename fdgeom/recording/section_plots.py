@@ -38,9 +38,9 @@ def plot_section(
         Made by ``Section.from_mesh``.
     field : Function, optional
         A scalar or a stress, as ``section.recover`` or ``section.failure_index`` give it; the tags
-        of the materials by default.
+        of the materials by default. Cells are blank where it is infinite.
     component : two ints, optional
-        Of a stress, in the body frame; von Mises' stress by default.
+        Of a matrix, in the body frame; of a stress, a field with that name, von Mises' by default.
     ax : matplotlib Axes, optional
         A new figure by default.
     centres, edges, colorbar : bool
@@ -59,8 +59,8 @@ def plot_section(
         return None
     pyplot = matplotlib_pyplot()
     ax = ax or pyplot.subplots(figsize=(6, 5), layout="constrained")[1]
-    everything = np.concatenate([v.ravel() for *_, v in gathered])
-    low, high = everything.min(), everything.max()
+    everything = np.concatenate([v[np.isfinite(v)] for *_, v in gathered])
+    low, high = (everything.min(), everything.max()) if everything.size else (0.0, 0.0)
     colours = {"cmap": colormap, "vmin": low, "vmax": high if high > low else low + 1}
     for places, triangles, rim, value in gathered:
         points = places.reshape(-1, 2)
@@ -83,21 +83,24 @@ def plot_section(
 def _field_values(section, cut, field, component) -> tuple[np.ndarray, str]:
     if field is None:
         values = np.zeros(cut.cells.shape)
-        for k, (_, _, cells) in enumerate(section.regions):
-            values[cells] = k
+        for tag, _, cells in section.regions:
+            values[cells] = 0 if tag is None else tag
         return values, "material"
-    values = cut.values(field)
-    if values.ndim == 2:
-        return values, field.name() if hasattr(field, "name") else ""
-    return _scalar(values, component)
+    values, name = cut.values(field), field.name() if hasattr(field, "name") else ""
+    return (values, name) if values.ndim == 2 else _scalar(values, component, name)
 
 
-def _scalar(stress: np.ndarray, component) -> tuple[np.ndarray, str]:
-    """One component of a stress or von Mises' stress, and its name."""
-    if component is None:
-        return von_mises(stress), "von Mises stress"
-    i, j = component
-    return stress[..., i, j], f"stress {i}{j}"
+def _scalar(values: np.ndarray, component, name: str = "stress") -> tuple[np.ndarray, str]:
+    """One component of matrices or von Mises' stress, and its name."""
+    if component is not None:
+        i, j = component
+        return values[..., i, j], f"{name} {i}{j}"
+    if name != "stress":
+        raise TypeError(
+            f"component must be two numbers, such as (0, 0), for the field '{name}': only a field "
+            "with the name 'stress' has von Mises' stress"
+        )
+    return von_mises(values), "von Mises stress"
 
 
 def _draw_centres(ax, section) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from firedrake import Constant, IntervalMesh, assemble, dx
-from sections.drawn import STEEL, rectangle
+from sections.drawn import STEEL, halves, rectangle
 
 import fdgeom as fg
 from fdgeom.recording.solid import Solid, SolidMesh, von_mises
@@ -95,6 +95,21 @@ def test_refused(section, tmp_path):
         fg.plot_section(plain.section)
 
 
+def test_pictures_of_materials_and_infinite_reserves():
+    """Tags are those of the mesh; an infinite reserve leaves the scale to the finite ones."""
+    pytest.importorskip("matplotlib").use("Agg")
+    section = fg.Section.from_mesh(halves(0.5, 0.3, 4), {1: STEEL, 2: STEEL}, origin="tension")
+    assert set(fg.plot_section(section).collections[0].get_array()) == {1.0, 2.0}
+    # A force of 1 on 0.5 by 0.3, with a yield stress of 5.
+    reserve = section.reserve_factor([0, 0, 0, 1, 0, 0], {1: fg.VonMises(5.0)})
+    image = fg.plot_section(section, reserve).collections[0]
+    low, high = image.get_clim()
+    assert low == pytest.approx(0.75, rel=1e-8)
+    assert high < 2.0
+    values = image.get_array().compressed()  # Matplotlib masks what is infinite
+    assert values == pytest.approx(np.full(len(image.get_array()) // 2, 0.75), rel=1e-8)
+
+
 def test_pictures(section):
     """What is drawn: all cells, the range of the stress, the centres, the outline of the body."""
     pytest.importorskip("matplotlib").use("Agg")
@@ -109,6 +124,11 @@ def test_pictures(section):
         "mass centre",
     ]
     assert fg.plot_section(section).get_xlabel() == "body axis 1"
+    strain = section.recover_strain([0, 0, 1, 0, 0, 0])
+    with pytest.raises(TypeError, match="^component must be two numbers.* the field 'strain'"):
+        fg.plot_section(section, strain)
+    ax = fg.plot_section(section, strain, component=(0, 0))
+    assert ax.figure.axes[-1].get_ylabel() == "strain 00"
     ax = fg.plot_solid(bent(section))
     # 4 cells on each of 4 sides, each of 2 pieces, in 6 beam cells; 8 triangles a cell at both ends.
     assert len(ax.collections[0].get_facecolor()) == 6 * 4 * 4 * 2 + 2 * 16 * 8
