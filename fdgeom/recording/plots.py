@@ -146,6 +146,8 @@ def plot_shapes(
 ):
     """Draw shapes of a beam or an assembly in space, dark at first and light at last.
 
+    Colours show the time, or the number of the snapshot if the times do not increase.
+
     Obstacles are grey, where they are at first. The axes have one scale; shapes in one plane are
     seen from across it.
 
@@ -186,15 +188,16 @@ def plot_shapes(
             mplot3d.art3d.Poly3DCollection(points[triangles], facecolor=(0.6, 0.6, 0.6, 0.2))
         )
     chosen = np.unique(np.linspace(0, len(curves) - 1, min(count, len(curves))).round().astype(int))
-    times = np.array(snapshots.times)
+    times, name = np.array(snapshots.times), labelled("time t", units.get("time"))
+    if np.any(np.diff(times) <= 0):
+        times, name = np.arange(len(times)), "number of the snapshot"
     norm = pyplot.Normalize(times[0], times[-1])
     mapping = pyplot.cm.ScalarMappable(norm, colormap)
     for i in chosen:
         ax.plot(*curves[i].T, color=mapping.to_rgba(times[i]), linewidth=1.5)
         ax.plot(*curves[i][:1].T, "o", color=mapping.to_rgba(times[i]), markersize=3)
     if len(times) > 1:
-        label = labelled("time t", units.get("time"))
-        ax.figure.colorbar(mapping, ax=ax, label=label, shrink=0.7, pad=0.04)
+        ax.figure.colorbar(mapping, ax=ax, label=name, shrink=0.7, pad=0.04)
     if title is not None:
         ax.set_title(title)
     if own:
@@ -239,9 +242,7 @@ def animate(
     (line,) = ax.plot(*curves[0].T, "k-", linewidth=2)
     (end,) = ax.plot(*curves[0][:1].T, "o", color="tab:red", markersize=4)
     space_axes(ax, snapshots.positions, units)
-    # All times with the decimals by which neighbours differ, so that the title does not dance.
-    steps = np.diff(np.unique(snapshots.times))
-    digits = max(0, -int(np.floor(np.log10(steps.max())))) if len(steps) else 3
+    digits = _decimals(np.unique(snapshots.times))
 
     def draw(i: int) -> None:
         line.set_data_3d(*curves[i].T)
@@ -290,6 +291,17 @@ def _draw(ax, times, curves: Sequence[tuple], title: str | None, unit: str | Non
     if title is not None:
         ax.set_title(title)
     return ax
+
+
+def _decimals(times: np.ndarray) -> int:
+    """The decimals that show all times to a fiftieth of their interval: the title does not dance."""
+    if len(times) < 2:
+        return 3
+    interval = np.diff(times).max()
+    least = max(0, -int(np.floor(np.log10(interval))))
+    # Two more are always enough.
+    errors = [np.abs(np.round(times, least + more) - times).max() for more in (0, 1)]
+    return least + sum(error > 0.02 * interval for error in errors)
 
 
 def _curves(snapshots: Snapshots) -> np.ndarray | None:

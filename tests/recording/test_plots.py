@@ -31,6 +31,7 @@ from fdgeom.recording import (
     plot_shapes,
     run,
 )
+from fdgeom.recording.plots import _decimals
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -136,6 +137,22 @@ def test_shapes(recorded):
     assert len(curves) == 3
     assert np.array_equal(np.array(curves[0].get_data_3d()).T, snapshots.positions[0])
     assert np.array_equal(np.array(curves[2].get_data_3d()).T, snapshots.positions[-1])
+
+
+@pytest.mark.parametrize("loads", [(0, 1, 0), (2, 1, 0)])
+def test_shapes_of_a_load_that_falls_have_a_colour_each(loads):
+    snapshots, rod = Snapshots(), Rod(cells=4)
+    for load in loads:
+        snapshots.take(rod, load)
+    ax = plot_shapes(snapshots)
+    viridis = matplotlib.colormaps["viridis"]
+    assert [line.get_color() for line in ax.lines[::2]] == [viridis(x) for x in (0.0, 0.5, 1.0)]
+    assert ax.figure.axes[-1].get_ylabel() == "number of the snapshot"
+
+
+@pytest.mark.parametrize(("interval", "decimals"), [(1.25, 2), (1.0, 0), (0.1, 1), (1 / 3, 2)])
+def test_titles_of_frames_show_their_times(interval, decimals):
+    assert _decimals(interval * np.arange(5)) == decimals
 
 
 def test_a_ring_is_drawn_closed():
