@@ -25,7 +25,8 @@ class ContactMonitor(FormMonitor):
     rods. With `EnergyMomentum` and `DiscreteGradient` energy + dissipated - obstacle_work is constant
     to round-off, if no other load or support does work; with other methods to their order.
 
-    The run takes its steps one by one, so that the balance contains each of them.
+    The run takes its steps one by one, so that the balance contains each of them. A resumed run counts
+    "dissipated" and "obstacle_work" from its own start; a table that it appends to jumps there.
     """
 
     def _forms(self, system) -> dict:

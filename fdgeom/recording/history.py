@@ -255,7 +255,9 @@ class CSVFile(Described):
         A missing folder is made.
     append : bool
         Continue an existing file (a resumed run): rows at or after the first new step are cut off,
-        all others stay unchanged. With False (default) an existing file is overwritten.
+        all others stay unchanged. With False (default) an existing file is overwritten. Monitors
+        that sum over steps, such as `ContactMonitor`, count from the start of each run; they give a
+        warning.
     """
 
     _shown = ("path",)
@@ -265,8 +267,13 @@ class CSVFile(Described):
         self.append = append
         self._file: Any = None
 
-    def open(self, comm, sample: Mapping, step: int) -> None:
+    def open(self, comm, sample: Mapping, step: int) -> bool:
         """Begin the table for samples such as this one, the first of them at a step.
+
+        Returns
+        -------
+        bool
+            Whether the table has earlier rows.
 
         Raises
         ------
@@ -277,14 +284,16 @@ class CSVFile(Described):
         self.comm = comm
         self._columns = _columns_of(sample)
         writable("csv", self.path, comm)
-        on_root(comm, lambda: self._open(header(sample), step), ValueError, f"csv = '{self.path}'")
+        where = f"csv = '{self.path}'"
+        return on_root(comm, lambda: self._open(header(sample), step), ValueError, where)
 
-    def _open(self, columns: list[str], step: int) -> None:
-        if self.append and self.path.exists() and self._end_before(columns, step):
-            self._file = self.path.open("a", newline="")
-            return
-        self._file = self.path.open("w", newline="")
-        self._write(columns)
+    def _open(self, columns: list[str], step: int) -> bool:
+        goes_on = self.append and self.path.exists()
+        rows = self._end_before(columns, step) if goes_on else None
+        self._file = self.path.open("w" if rows is None else "a", newline="")
+        if rows is None:
+            self._write(columns)
+        return bool(rows)
 
     def write(self, t: float, step: int, sample: dict) -> None:
         """Add one row and flush it. Raises OSError on all ranks when the disk refuses."""
@@ -295,12 +304,13 @@ class CSVFile(Described):
         csv.writer(self._file).writerow(row)
         self._file.flush()
 
-    def _end_before(self, columns: list[str], step: int) -> bool:
-        """Cut off the rows from a step on; False if there is not even a header."""
+    def _end_before(self, columns: list[str], step: int) -> int | None:
+        """Cut off the rows from a step on; the number of the others, None without a header."""
+        rows = 0
         with self.path.open("rb+") as file:
             first = next(csv.reader([file.readline().decode()]), None)
             if first is None:
-                return False
+                return None
             if first != columns:
                 raise ValueError(f"append: the file has the columns {first}, this run {columns}")
             end, pattern = file.tell(), rb"[^,]*,(\d+)(,[^,]*){%d}\r?\n" % (len(columns) - 2)
@@ -310,8 +320,8 @@ class CSVFile(Described):
                 if complete is None or int(complete[1]) >= step:
                     file.truncate(end)
                     break
-                end += len(row)
-        return True
+                end, rows = end + len(row), rows + 1
+        return rows
 
     def close(self) -> None:
         """Close the file; the rows are already on disk."""

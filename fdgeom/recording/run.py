@@ -4,6 +4,7 @@ import math
 import os
 import sys
 import time
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
@@ -133,7 +134,7 @@ def run(
     # Compiled steppers fuse steps; the limit keeps the bar moving and Ctrl-C heard. On pyadjoint's tape
     # pieces are blocks, which do not depend on how fast they go.
     limit = sys.maxsize if annotate_tape() else 100
-    files = _opened(stepper, outputs, csv, sample)
+    files = _opened(stepper, outputs, csv, sample, stepwise)
     with _attached(history), delayed(comm, INT, TERM) as signals, files:
         start = time.perf_counter()
         shown = comm.rank == 0 and (progress == "always" or (progress and sys.stderr.isatty()))
@@ -252,7 +253,9 @@ def _attached(history: History) -> Iterator[None]:
 
 
 @contextmanager
-def _opened(stepper, outputs: list, csv: CSVFile | None, sample: dict) -> Iterator[None]:
+def _opened(
+    stepper, outputs: list, csv: CSVFile | None, sample: dict, stepwise: list
+) -> Iterator[None]:
     """Context with open files; an error of closing one is a note to an error that comes first."""
     problems: list[Exception] = []
 
@@ -269,8 +272,15 @@ def _opened(stepper, outputs: list, csv: CSVFile | None, sample: dict) -> Iterat
                     item.open(stepper)
                     files.callback(close, item)
                 if csv is not None:
-                    csv.open(stepper.system.mesh.comm, sample, stepper.steps)
+                    goes_on = csv.open(stepper.system.mesh.comm, sample, stepper.steps)
                     files.callback(close, csv)
+                    if goes_on and stepwise:
+                        warnings.warn(
+                            f"csv = '{csv.path}' has rows of an earlier run, and "
+                            f"{', '.join(type(monitor).__name__ for monitor in stepwise)} begins anew: "
+                            "what it sums over steps counts from the start of this run",
+                            stacklevel=4,
+                        )
             yield
     except BaseException as exc:
         for problem in problems:

@@ -314,6 +314,33 @@ def test_appending_to_a_table_without_monitors(tmp_path):
     assert History.from_csv(path).step.tolist() == [0, 2, 4]
 
 
+class Summing:
+    """A monitor that counts steps."""
+
+    def bind(self, system):
+        self.count = 0
+
+    def step(self):
+        self.count += 1
+
+    def sample(self):
+        return {"count": self.count}
+
+
+def test_appending_warns_of_sums_that_begin_anew(tmp_path, recwarn):
+    path, stepper = tmp_path / "a.csv", OscillatorStepper(Oscillators())
+    for _ in range(2):  # the second time there is nothing before its first step
+        stepper.steps = 0
+        run(stepper, steps=2, monitors=Summing(), csv=CSVFile(path, append=True))
+    run(stepper, steps=2, monitors=Summing())
+    assert stepper.steps == 4
+    assert not recwarn.list
+    with pytest.warns(UserWarning, match="a.csv' has rows of an earlier run, and Summing begins"):
+        run(stepper, steps=2, monitors=Summing(), csv=CSVFile(path, append=True))
+    # Steps 0 to 2 of the first run, without the two that wrote no table.
+    assert History.from_csv(path)["count"].tolist() == [0, 1, 2, 0, 1, 2]
+
+
 def test_appending_replaces_what_the_resumed_run_repeats(tmp_path):
     path = tmp_path / "a.csv"
     whole = run(OscillatorStepper(Oscillators()), steps=12, every=2, monitors=Energy())
