@@ -131,7 +131,7 @@ class BracketEnd:
             )
 
     def _check_pose(self, given: GivenPose, bound: float) -> None:
-        """Raise ``ValueError`` if the end starts elsewhere than the given pose does, by a bound."""
+        """Raise ``ValueError`` if the end is farther from the given pose than ``bound``."""
         beam = self._beam
         pose = beam.position, beam.orientation
         wanted = [Function(f.function_space()) for f in pose]

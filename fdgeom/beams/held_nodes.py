@@ -1,5 +1,6 @@
 """Held nodes of rods, and nodes with a given motion, for the steppers of motions."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -181,7 +182,7 @@ class HeldNodes(Held):
                     "accordingly"
                 )
 
-    def check_set(self) -> None:
+    def check_new_configuration(self) -> None:
         if self.varies:
             self._check_pose(_NEAR)
 
@@ -195,17 +196,19 @@ class HeldNodes(Held):
                     f"{hold}, but starts elsewhere; put it where the given pose begins"
                 )
 
-    def check_not_turning(self, scale: float) -> None:
-        """Raise ``ValueError`` if a given pose turns at present; ``scale`` is a squared frequency."""
-        # Centrifugal forces stiffen the beam then; a constant velocity changes nothing.
+    def warn_of_turning(self, scale: float) -> None:
+        """Warn if a given pose turns at present; ``scale`` is a squared frequency."""
+        # Centrifugal forces stiffen the beam then; a constant velocity changes nothing. In statics the
+        # time may be a parameter alone.
         self._checked_sizes()
         v = self.v.dat.data_ro_with_halos.reshape(-1)
         for hold in self._moving:
             rate = np.abs(v[hold.dofs[hold.dofs % 6 < 3]]).max(initial=0.0)
             if not self._largest(rate**2) <= _CONSISTENT * scale:
-                raise ValueError(
-                    f"{hold}, which turns at t = {float(self._motion.time.dat.data_ro[0]):.8g}, so "
-                    "there is no equilibrium to vibrate about; let the given pose rest at that time"
+                warnings.warn(
+                    f"{hold}, which turns at t = {float(self._motion.time.dat.data_ro[0]):.8g}: modes "
+                    "are those of a support at rest, without centrifugal and gyroscopic forces",
+                    stacklevel=4,
                 )
 
     def _checked_sizes(self) -> np.ndarray:

@@ -17,7 +17,7 @@ from fdgeom.statics.linear_algebra import modes_of, nearest, nearest_complex
 from fdgeom.statics.pencil import Pencil, data_of, pencil
 from fdgeom.statics.problem import check_contact, motion_of
 from fdgeom.statics.rigid_motions import held
-from fdgeom.statics.sensitivities import Eigenvalue, Found, refuse_unless_simple
+from fdgeom.statics.sensitivities import Eigenvalue, EigenvalueData, refuse_unless_simple
 from fdgeom.taping import OffTape
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ class VibrationModes(OffTape):
     ------
     TypeError, ValueError
         If the beam is of another degree, ``number`` is not a positive integer below the number
-        of degrees of freedom, the configuration is not an equilibrium at that load, a `GivenPose`
-        turns or an obstacle moves, or the joints are violated.
+        of degrees of freedom, the configuration is not an equilibrium at that load, an obstacle
+        moves, or the joints are violated.
 
     Notes
     -----
@@ -65,7 +65,7 @@ class VibrationModes(OffTape):
     ARPACK solves the eigenproblem (shift and invert, with a shift from the structure's stiffness
     and inertia) on every process. K is used as AᵀA + G, see `Pencil`, so that wires with a radius
     of a millionth of their length keep their digits and rigid motions are distinguished from slow
-    ones.
+    ones. A `GivenPose` that turns counts as at rest, with a warning.
     """
 
     @compiling("VibrationModes")
@@ -82,7 +82,7 @@ class VibrationModes(OffTape):
         motion.check_configuration()
         found = pencil(motion, load, free)
         if isinstance(motion.held, HeldNodes):
-            motion.held.check_not_turning(found.scale)
+            motion.held.warn_of_turning(found.scale)
         self._motion, self._load, self._symmetric = motion, load, found.symmetric
         values, vectors, round_off = _lowest(found, number)
         # Signs and turns within a multiple eigenvalue may differ between processes.
@@ -121,7 +121,7 @@ class VibrationModes(OffTape):
                 "make fdgeom.VibrationModes anew"
             )
 
-        def find() -> Found:
+        def find() -> EigenvalueData:
             return VibrationModes(self.beam, len(self.shapes), load=self._load)._found(k)
 
         if k not in self._taped:
@@ -129,7 +129,7 @@ class VibrationModes(OffTape):
                 self._taped[k] = Eigenvalue(self._motion, self._load, found, find)
         return self._taped[k].on_tape()
 
-    def _found(self, k: int) -> Found:
+    def _found(self, k: int) -> EigenvalueData:
         values, alone = self.eigenvalues, isinstance(self._motion, BeamMotion)
         check = partial(refuse_unless_simple, values, self._round_off, k, self._symmetric, alone)
         return float(values[k].real), np.array(self.shapes[k].dat.data_ro), check

@@ -26,7 +26,7 @@ from fdgeom.taping import record
 # Of the larger of two eigenvalues: nearer ones are one that is multiple.
 _APART = 1e-6
 #: An eigenvalue, its shape, and a check that raises where it has no derivative.
-Found = tuple[float, np.ndarray, Callable[[], None]]
+EigenvalueData = tuple[float, np.ndarray, Callable[[], None]]
 
 
 class TapedPoint:
@@ -208,8 +208,8 @@ class Eigenvalue(ArrayOperation):
         self,
         motion: RodMotion,
         load: float,
-        found: Found,
-        find: Callable[[], Found],
+        found: EigenvalueData,
+        find: Callable[[], EigenvalueData],
     ) -> None:
         self._motion, self._find, self._data = motion, find, data_of(motion)
         self._shape, self._found = Function(motion.space, name="mode"), Constant(0.0)

@@ -54,7 +54,7 @@ class MotionStepper(Stepper):
         carried = modified.intersection(self._carried.keys()) | self._carried.changed_keys()
         own = modified.intersection(self._known.keys()) or not self._known.holds()
         if own:
-            self.system.check_set(self._known)
+            self.system.check_new_configuration(self._known)
         jump = modified.intersection(self._read.snapshot.keys()) | self._changed()
         if jump:
             if not own:

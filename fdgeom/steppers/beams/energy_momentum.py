@@ -181,7 +181,7 @@ class EnergyMomentum(Stepper):
 
     def start(self, modified=None):
         if not self._known.holds():
-            self.system.check_set(self._known)
+            self.system.check_new_configuration(self._known)
         return super().start(modified)
 
     def finished(self):

@@ -251,7 +251,7 @@ class VariationalIntegrator(Stepper):
     def start(self, modified=None):
         same = self._known.holds() and self._inertia.version() == self._inertia_seen
         if not same:
-            self.system.check_set(self._known)
+            self.system.check_new_configuration(self._known)
         if modified is None:
             return [] if same else self._start_list
         own = {key(f) for f in self.system.functions().values()}

@@ -71,7 +71,7 @@ class Held(ABC):
     def check_start(self) -> None:
         """Raise ``ValueError`` if the start contradicts the given values."""
 
-    def check_set(self) -> None:  # noqa: B027
+    def check_new_configuration(self) -> None:  # noqa: B027
         """Raise ``ValueError`` if a configuration was set far from the given values, where :meth:`put`
         would tear it.
         """

@@ -250,7 +250,7 @@ class Motion(System):
         if self.constraint is not None:
             self.constraint.check_configuration(loosely=loosely)
 
-    def check_set(self, known: Snapshot) -> None:
+    def check_new_configuration(self, known: Snapshot) -> None:
         """Raise ``ValueError`` for a configuration that was set since a snapshot and that methods cannot
         move.
         """
@@ -258,7 +258,7 @@ class Motion(System):
         if known.changed_keys().intersection(placed) and not in_replay():
             self.check_configuration(loosely=True)
             if self.held is not None:
-                self.held.check_set()
+                self.held.check_new_configuration()
 
     def check_poses(self, *, loosely: bool = False) -> None:
         """Raise ``ValueError`` as :meth:`check_configuration`, without the constraint."""
