@@ -17,7 +17,7 @@ def gradient(program: ScalarProgram, total: int, inputs: Sequence[int]) -> dict[
             continue
         for operand, slope in program.partials(node):
             if operand in there:
-                more = program.mul(found[node], slope)
+                more = program.chain(found[node], slope)
                 found[operand] = program.add(found.get(operand, program.zero), more)
     return {x: found.get(x, program.zero) for x in inputs}
 
@@ -102,7 +102,7 @@ def _eliminate(program: ScalarProgram, into, out, vertices: set[int]) -> None:
             edges = into[target]
             slope = edges.pop(v)
             for source, inner in sources.items():
-                more = program.mul(slope, inner)
+                more = program.chain(slope, inner)
                 edges[source] = program.add(edges.get(source, program.zero), more)
                 out[source][target] = None
             touched.add(target)

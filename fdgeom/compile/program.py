@@ -156,13 +156,8 @@ class ScalarProgram:
         if x is not None:
             return self._scaled(x, b)
         for one, other in ((a, b), (b, a)):
-            op = self.ops[one]
-            if op[0] == "neg":
-                return self.neg(self.mul(op[1], other))
-            if op[0] == "select" and self.zero in op[2:]:
-                # Zero also where the other factor is not defined: it may be the slope of one case.
-                cases = (x if x == self.zero else self.mul(x, other) for x in op[2:])
-                return self.select(op[1], *cases)
+            if self.ops[one][0] == "neg":
+                return self.neg(self.mul(self.ops[one][1], other))
         for one, other in ((a, b), (b, a)):
             op = self.ops[one]
             if op[0] == "*" and self.value(op[1]) is not None:
@@ -171,6 +166,19 @@ class ScalarProgram:
         if cancelled is not None:
             return cancelled
         return self._make("*", min(a, b), max(a, b))
+
+    def chain(self, a: int, b: int) -> int:
+        """a b of slopes: zero where a condition makes one of them zero, though the other is no number."""
+        for one, other in ((a, b), (b, a)):
+            op = self.ops[one]
+            if op[0] == "neg":
+                return self.neg(self.chain(op[1], other))
+            if op[0] == "*" and self.value(op[1]) is not None:
+                return self._scaled(self.value(op[1]), self.chain(op[2], other))
+            if op[0] == "select" and self.zero in op[2:]:
+                cases = (x if x == self.zero else self.chain(x, other) for x in op[2:])
+                return self.select(op[1], *cases)
+        return self.mul(a, b)
 
     def _scaled(self, x: float, b: int) -> int:
         if (y := self.value(b)) is not None:
