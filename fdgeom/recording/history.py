@@ -143,19 +143,11 @@ class History:
         lines += [f"  stats: {self.stats}"] if self.stats else []
         return "\n".join(lines) + ")"
 
-    def _first(self, name: str) -> float:
-        """The largest component of the first sample of a quantity."""
-        return float(np.max(np.abs(self[name][0])))
-
-    def _has_ratio(self, name: str) -> bool:
-        """Whether changes are relative: a ratio to zero, or to round-off, says nothing."""
-        return self.deviation(name) <= self._first(name) > 0
-
     def _summary(self, name: str, unit: str) -> str:
         """The last value of a quantity and its largest change, relative to the first value."""
-        values, change, first = self[name], self.deviation(name), self._first(name)
+        values, change, first = self[name], self.deviation(name), _first(self, name)
         word = "deviation" if name.replace("_", " ") in self.conserved else "change"
-        is_relative = self._has_ratio(name)
+        is_relative = has_ratio(self, name)
         found = f"relative {word} {change / first:.2e}" if is_relative else f"{word} {change:.2e}"
         end = f"{np.array2string(values[-1], precision=6)} {unit}".rstrip()
         return f"{end} at the end, {found if is_relative else f'{found} {unit}'.rstrip()}"
@@ -244,6 +236,16 @@ def _groups(columns: Sequence[str]) -> dict[str, int | list[int]]:
         elif component or found != i:
             raise ValueError(f"the column '{column}' occurs twice, or is out of order")
     return groups
+
+
+def _first(history: History, name: str) -> float:
+    """The largest component of the first sample of a quantity."""
+    return float(np.max(np.abs(history[name][0])))
+
+
+def has_ratio(history: History, name: str) -> bool:
+    """Whether changes are relative: a ratio to zero, or to round-off, says nothing."""
+    return history.deviation(name) <= _first(history, name) > 0
 
 
 class CSVFile(Described):

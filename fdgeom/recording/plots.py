@@ -10,7 +10,7 @@ from fdgeom.files import as_path
 from fdgeom.systems.system import PARTS
 from fdgeom.validation import instance, whole
 
-from .history import History
+from .history import History, has_ratio
 from .snapshots import Snapshots, holds_shapes
 from .space import space_axes, trim
 from .units import check_units, labelled
@@ -70,7 +70,7 @@ def plot_energy(
         names = ["energy", *parts]
     ax = _axes(ax, history, names, "Energy()")
     units = check_units(history.units if units is None else units, history.names)
-    relative = deviation and all(history._has_ratio(name) for name in names)
+    relative = deviation and all(has_ratio(history, name) for name in names)
     curves = []
     for name in names:
         values = history[name]

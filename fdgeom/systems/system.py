@@ -346,18 +346,18 @@ class System(NotCopied, Fixed, ABC):
         return self._energy_named("load_potential")
 
     def _energy_named(self, name: str) -> float:
-        key = f"number of {name}"
-        if key not in self._held:
-            forms = self.energies()
-            if name not in forms and not any(part in forms for part in PARTS):
-                known = "its energy as a whole" if forms else "no energy"
-                raise ValueError(
-                    f"{name}: this {type(self).__name__} states {known}; measure a functional of "
-                    "your own, fdgeom.Functional(name, form)"
-                )
-            self._held[key] = FunctionalAssembly(forms[name]) if name in forms else None
-        held = self._held[key]
         with self._measured(name, "Energy"):
+            key = f"number of {name}"
+            if key not in self._held:
+                forms = self.energies()
+                if name not in forms and not any(part in forms for part in PARTS):
+                    known = "its energy as a whole" if forms else "no energy"
+                    raise ValueError(
+                        f"{name}: this {type(self).__name__} states {known}; measure a functional of "
+                        "your own, fdgeom.Functional(name, form)"
+                    )
+                self._held[key] = FunctionalAssembly(forms[name]) if name in forms else None
+            held = self._held[key]
             return 0.0 if held is None else held.assemble()
 
     def momenta(self) -> dict[str, tuple[Form, ...]]:

@@ -97,9 +97,10 @@ class GivenMotion(Held):
         second = [_rate(rate, symbol) for rate in rates]
         # Also where the rates vanish, as of a value that jumps.
         given = [g for g in values if isinstance(g, Expr)]
-        moving = [g for g in given if any(e is symbol for e in unique_pre_traversal(g))]
-        self.varies = bool(moving)
-        self.at_rest = tuple(g for g in given if not any(g is m for m in moving))
+        self.at_rest = tuple(
+            g for g in given if not any(e is symbol for e in unique_pre_traversal(g))
+        )
+        self.varies = len(self.at_rest) < len(given)
         self._groups = []
         for target, found in ((self.q, values), (self.v, rates), (self.a, second)):
             group = [_Value(bc, 0 if g is None else g) for bc, g in zip(bcs, found, strict=True)]
