@@ -4,7 +4,7 @@ from firedrake import Constant
 
 from fdgeom.operations import Flow
 from fdgeom.steppers.holonomic import HolonomicStepper
-from fdgeom.systems.constrained.nonholonomic import NonholonomicSystem
+from fdgeom.systems.constrained.lagrangian import NonholonomicSystem
 
 
 class NonholonomicMidpoint(HolonomicStepper):

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from firedrake import Constant, Function, TestFunction
+from firedrake import COMM_WORLD, Constant, Function, IntervalMesh, TestFunction
 from ufl.algorithms import extract_coefficients
 from ufl.classes import Expr, Form
 
@@ -18,7 +18,7 @@ from fdgeom.identities import Identity, check_now
 from fdgeom.operations import Operation
 from fdgeom.operations.dependent import read_in
 from fdgeom.taping import refuse_annotation
-from fdgeom.validation import Fixed, NotCopied, firedrake_function
+from fdgeom.validation import Fixed, NotCopied, firedrake_function, whole
 
 #: The parts of an energy, in the order in which they are recorded.
 PARTS = ("kinetic_energy", "potential_energy", "load_potential")
@@ -436,3 +436,25 @@ class System(NotCopied, Fixed, ABC):
             finite = all(np.all(np.isfinite(part.dat.data_ro)) for part in f.subfunctions)
             if self.comm.allreduce(int(not finite)):
                 raise ValueError(f"{name} holds values that are not finite: set a finite start")
+
+
+def copies(n: int, comm=COMM_WORLD):
+    """A mesh of ``n`` unit cells, for ``n`` independent copies of a small system in DG0.
+
+    Functions in ``VectorFunctionSpace(copies(n), "DG", 0, dim=d)`` have one state per cell; an
+    energy ``e(q, p)*dx`` is then the sum of the copies' energies, since each cell has length one.
+
+    Parameters
+    ----------
+    n : int
+        Number of copies.
+    comm : MPI communicator, optional
+        The processes that share them.
+
+    Raises
+    ------
+    ValueError
+        If ``n`` is not a positive whole number.
+    """
+    n = whole("n", n, least=1)
+    return IntervalMesh(n, n, comm=comm)

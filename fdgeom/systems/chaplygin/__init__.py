@@ -5,4 +5,3 @@ numerically here.
 """
 
 from fdgeom.systems.chaplygin.chaplygin import ChaplyginSystem
-from fdgeom.systems.chaplygin.helmholtz import HelmholtzCondition

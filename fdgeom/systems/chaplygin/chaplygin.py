@@ -9,8 +9,12 @@ from firedrake import Function, dx
 from ufl.classes import Expr, Measure
 
 from fdgeom import citations
-from fdgeom.systems.chaplygin.helmholtz import HelmholtzCondition, helmholtz_conditions
-from fdgeom.systems.chaplygin.inverse import lagrangian_with_forces, legendre_transform
+from fdgeom.systems.chaplygin.inverse import (
+    HelmholtzCondition,
+    helmholtz_conditions,
+    lagrangian_with_forces,
+    legendre_transform,
+)
 from fdgeom.systems.chaplygin.jets import Jets, check_coordinate, is_zero, shortest
 from fdgeom.systems.chaplygin.translate import as_ufl, components_of, constants_of
 from fdgeom.systems.poisson.hamiltonian import HamiltonianSystem

@@ -1,6 +1,5 @@
 """Constraints on position, g(q) = 0, or velocity, A(q)v = 0, with a multiplier: forms and checks."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,11 +9,13 @@ from firedrake import (
     Form,
     Function,
     TestFunction,
+    TestFunctions,
     TrialFunction,
     assemble,
     derivative,
     dx,
     inner,
+    split,
 )
 from mpi4py import MPI
 from petsc4py import PETSc
@@ -22,8 +23,9 @@ from ufl.algorithms.map_integrands import map_integrand_dags
 from ufl.core.expr import Expr
 from ufl.corealg.multifunction import MultiFunction
 
-from fdgeom.execution import VectorAssembly
-from fdgeom.forms import depends_on, form_of, simplify, substitute
+from fdgeom.errors import SolveFailed
+from fdgeom.execution import HeldSNES, VectorAssembly, saddle
+from fdgeom.forms import copy_into, depends_on, form_of, simplify, substitute
 from fdgeom.operations import Prescribed
 from fdgeom.validation import state_function
 
@@ -35,7 +37,7 @@ LOOSE = 1e-6
 _NULL_PIVOT = 1e-10
 
 
-class RateConstraint(ABC):
+class RateConstraint:
     """Constraints on the velocity, A(q)v = 0 (A = Dg for g(q) = 0), and their multiplier."""
 
     # A subclass sets `_slope`, the form ∫ ν·A(q)w of `test` and `_direction`. `tangent` is the
@@ -75,9 +77,9 @@ class RateConstraint(ABC):
         )  # fmt: skip
         return simplify(form)
 
-    @abstractmethod
     def forms(self) -> tuple[Form, ...]:
-        """The forms that state it, beside its rate."""
+        """The forms that state it, beside its rate: none for a constraint on the velocity."""
+        return ()
 
     def slope(self, test: Expr, direction: Expr, at: Any = None) -> Form:
         """∫ ν·A(q)w: with ν = λ the work of the constraint's force, with w = q̇ the rate."""
@@ -135,6 +137,42 @@ class RateConstraint(ABC):
                 f"the {where} does not fulfil {equation}: it is off by {defect:.3g}. Set a consistent "
                 f"{self._start}{nearest if self.projects else ''}"
             )
+
+    # --- projection ----------------------------------------------------------------------------
+    def projection(
+        self,
+        target: Function,
+        residual: Callable[..., Form],
+        fixed: Sequence[Prescribed] = (),
+    ) -> Callable[[], None]:
+        """The function that solves for a new value of ``target`` together with a multiplier.
+
+        It starts from the present value, and raises ``ValueError`` if there is no consistent state.
+        """
+        # `residual(x, mu, w, nu)` is the form of the new value x and the multiplier mu, for the
+        # tests w and nu. Where `fixed` says, the target keeps its value.
+        unknown = Function(target.function_space() * self.space)
+        value, multiplier = unknown.subfunctions
+        form = simplify(residual(*split(unknown), *TestFunctions(unknown.function_space())))
+        held = tuple(Prescribed(e.dofs, target) for e in fixed)
+        solver = HeldSNES(
+            form, unknown, saddle(form, unknown), essential=held, name="the projection"
+        )
+
+        def project() -> None:
+            copy_into(value, target)
+            multiplier.dat.data_wo_with_halos[...] = 0.0
+            try:
+                solver.solve()
+            except SolveFailed as failure:
+                raise ValueError(
+                    f"project: no consistent state was found from this start: {failure}. Start "
+                    "nearer to the constraint, and check that its parts are independent and do not "
+                    "contradict"
+                ) from failure
+            copy_into(target, value)
+
+        return project
 
     # --- checks --------------------------------------------------------------------------------
     def check(
@@ -340,7 +378,3 @@ class VelocityConstraint(RateConstraint):
             {v: "must use its argument, not the velocity itself"},
         )
         self._slope = substitute(form, {velocity: self._direction})
-
-    def forms(self) -> tuple[Form, ...]:
-        """None, since its rate states it."""
-        return ()

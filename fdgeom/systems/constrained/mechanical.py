@@ -14,7 +14,6 @@ from fdgeom.data import Snapshot
 from fdgeom.operations import Prescribed, dofs_of
 from fdgeom.operations.dependent import Sources
 from fdgeom.systems.boundary_conditions import GivenValues, conditions, described
-from fdgeom.systems.constrained.projection import Projection
 from fdgeom.systems.system import Model, System
 
 
@@ -90,17 +89,17 @@ class MechanicalSystem(System):
         return residual
 
     def _project(self, *moves: tuple[Function, Callable[..., Form]]) -> None:
-        """Change Functions one after another, each by a :class:`Projection`."""
+        """Change Functions one after another, each by a projection of the constraint."""
         if "projections" not in self._held:
             self._held["projections"] = [
-                Projection(self.constraint, function, residual, self.fixed)
+                self.constraint.projection(function, residual, self.fixed)
                 for function, residual in moves
             ]
         with Snapshot([function for function, _ in moves]).kept():
             for e in self.fixed:
                 self._at_rest.dat.data_with_halos.reshape(-1)[e.dofs] = 0.0
-            for projection in self._held["projections"]:
-                projection.apply()
+            for project in self._held["projections"]:
+                project()
 
     @abstractmethod
     def velocity(self) -> Expr:

@@ -25,7 +25,6 @@ from fdgeom.lie.groups import SO3, Group, R3xSO3
 from fdgeom.messages import is_function, reported_as
 from fdgeom.operations.interpolate import sampled
 from fdgeom.systems.constrained.constraint import LOOSE
-from fdgeom.systems.constrained.projection import Projection
 from fdgeom.systems.motion.condition import stated
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.system import named_energies
@@ -230,12 +229,12 @@ class RigidBodies(Motion):
         increment, to_place, to_velocity = self._projection
         with Snapshot([*self.configuration, self.v]).kept():
             increment.assign(0.0)
-            to_place.apply()
+            to_place()
             self.displace(increment)
-            to_velocity.apply()
+            to_velocity()
 
     @cached_property
-    def _projection(self) -> tuple[Function, Projection, Projection]:
+    def _projection(self) -> tuple[Function, Callable[[], None], Callable[[], None]]:
         """M d = B(g)ᵀμ with Φ(g r(d)) = 0, then M(w - v) = B(g)ᵀμ with B(g)w = 0."""
         condition, increment = self.constraint, Function(self.space)
 
@@ -247,11 +246,8 @@ class RigidBodies(Motion):
             work = self.inertia(test, w - self.v) - condition.slope(mu, test)
             return work + condition.slope(nu, w)
 
-        return (
-            increment,
-            Projection(condition, increment, place),
-            Projection(condition, self.v, velocity),
-        )
+        projection = condition.projection
+        return increment, projection(increment, place), projection(self.v, velocity)
 
     # --- what the recording reads ----------------------------------------------------------------
     def energies(self) -> dict[str, Form]:
