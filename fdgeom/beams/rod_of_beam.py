@@ -49,18 +49,19 @@ def rod_of(beam: BeamFields, measure: str | None = None) -> Rod:
     inertia = Inertia(matrix, separate=separate)
     arc = ufl.SpatialCoordinate(beam.mesh)[0]
     part = PartOfRod(placed(cells, partial(_nodes, beam)), arc, inertia, radius_of(beam.section))
-    loads = [AppliedLoad(load, part, at_nodes=cells.at_nodes) for load in beam.loads]
+    loads = tuple(AppliedLoad(load, part, at_nodes=cells.at_nodes) for load in beam.loads)
     g, v, t, virtual, _ = symbols()
     for load in loads:
         work = load.load.work(part, g, v, t, virtual)
         check_arguments(f"loads: {load.load!r}", work, *beam.functions().values(), beam.state)
     return Rod(
-        cells,
+        cells=cells,
         stiffness=beam.stiffness,
         law=beam.sampled_law,
         inertia=inertia,
+        section_inertia=inertia,
         tangent=beam.tangent,
-        strain=measure,
+        measure=measure,
         reference=shape_in_measure(beam, measure) if beam.shaped else beam.reference_strain,
         viscosity=beam.viscosity,
         loads=loads,

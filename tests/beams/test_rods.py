@@ -350,10 +350,12 @@ def test_cells_of_a_network():
     place = np.argsort(Function(constant).interpolate(SpatialCoordinate(mesh)[0]).dat.data_ro)
     inside.dat.data_wo[place] = [1, 0, 1]
     cells = Cells(mesh, inside=inside)
+    inertia = Inertia(ufl.as_matrix(INERTIA.tolist()))
     rod = Rod(
-        cells,
+        cells=cells,
         stiffness=ufl.as_matrix(STIFFNESS.tolist()),
-        inertia=Inertia(ufl.as_matrix(INERTIA.tolist())),
+        inertia=inertia,
+        section_inertia=inertia,
         tangent=as_vector([0.0, 0.0, 0.0, 1.0, 0.0, 0.0]),
     )
     beam = set_random(fg.Beam(mesh, SOFT))

@@ -154,9 +154,6 @@ class Contact(BodyLoad):
         """Whether an obstacle changes its place or shape in time."""
         return any(obstacle.moves for obstacle in self.obstacles)
 
-    def sees_velocity(self, rod: PartOfRod) -> bool:
-        return self.has_friction
-
     def check(self, rod: PartOfRod) -> None:
         radius = present(self._radius(rod))
         for obstacle in self.obstacles:

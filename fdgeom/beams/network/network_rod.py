@@ -55,13 +55,13 @@ class NetworkRod:
             values = [ufl.zero(6) if r.reference is None else r.reference for r in rods]
             optional["reference"] = self._in_cells(values, "reference strain")
         return Rod(
-            self.cells,
+            cells=self.cells,
             stiffness=self._in_cells([rod.stiffness for rod in rods], "stiffness"),
             law=self._law(),
             inertia=self._inertia,
             section_inertia=self._sections,
             tangent=self._in_cells([rod.tangent for rod in rods], "tangent"),
-            strain=self._beams[0].strain_measure,
+            measure=self._beams[0].strain_measure,
             loads=tuple(self._loads(common)),
             time=time,
             **optional,
@@ -155,7 +155,7 @@ class NetworkRod:
         translate = partial(self._translated, mesh=meshes.pop() if len(meshes) == 1 else None)
         for load in common:
             part = PartOfRod(along_all, along, self._inertia, radius)
-            yield AppliedLoad(load, part, translate=partial(translate, load, along))
+            yield AppliedLoad(load, part, translate=translate)
         for k, beam in enumerate(self._beams):
             if not beam.loads:
                 continue
@@ -170,7 +170,7 @@ class NetworkRod:
             place, radius = placed(self.cells, nodes), radius_of(beam.section)
             part = PartOfRod(place, along, self._inertia, radius)
             for load in beam.loads:
-                yield AppliedLoad(load, part, mask, partial(translate, load, along))
+                yield AppliedLoad(load, part, mask, translate)
 
     def _translated(self, load: BodyLoad, arc: Expr, density: Expr, *, mesh) -> Expr:
         """A load's density with the coordinate of a beam's mesh, and numbers, replaced by the network's."""

@@ -7,7 +7,7 @@ from ufl.algorithms import extract_arguments, extract_coefficients, replace
 from ufl.classes import Expr, Form, Zero
 
 from fdgeom.forms import shaped_space
-from fdgeom.measures import check_interval, vertex
+from fdgeom.measures import check_interval, end_values, vertex
 
 
 class Cells:
@@ -21,7 +21,6 @@ class Cells:
         #: 1 in the pieces of rods, 0 elsewhere.
         self.inside = inside
         self._scale = ufl.as_ufl(1.0) if inside is None else inside
-        self._half = self.length / 2
         self._midpoint, self._vertex = dx(domain=mesh, degree=0), vertex(mesh)
 
     def in_rods(self) -> np.ndarray | bool:
@@ -34,13 +33,10 @@ class Cells:
     def ends(self, value: Expr) -> tuple[Expr, Expr]:
         """An expression of nodal fields at the two ends of each cell, for use in :meth:`sum`."""
         value = ufl.as_ufl(value)
-        fields = [f for f in extract_coefficients(value) if _varies(f)]
-        fields += [f for f in extract_arguments(value) if _varies(f)]
-        # At the midpoint f ∓ (h/2) f' is exact for a field that is linear in the cell.
-        # The first end has the smaller coordinate.
-        first = {f: f - self._half * f.dx(0) for f in fields}
-        second = {f: f + self._half * f.dx(0) for f in fields}
-        a, b = replace(value, first), replace(value, second)
+        fields = (*extract_coefficients(value), *extract_arguments(value))
+        varying = [f for f in fields if f.ufl_element().embedded_superdegree]
+        pairs = {f: end_values(f, self.mesh) for f in varying}
+        a, b = (replace(value, {f: ends[k] for f, ends in pairs.items()}) for k in range(2))
         if self.inside is None:
             return a, b
         return a, ufl.conditional(ufl.gt(self.inside, 0.5), b, a)
@@ -64,12 +60,3 @@ class Cells:
 def _integral(density: Expr, measure: ufl.Measure) -> Form:
     """``density * measure``; an empty form, not a number, where the density is zero."""
     return Form([]) if isinstance(density, Zero) else density * measure
-
-
-def _varies(field) -> bool:
-    """Whether a field is one of nodal values (degree 1, not constant in the cell)."""
-    element = field.ufl_element()
-    degree = element.embedded_superdegree
-    if degree > 1:
-        raise ValueError(f"{field}: only fields of degree 0 and 1 have end values in a cell")
-    return degree == 1

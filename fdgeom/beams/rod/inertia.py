@@ -1,11 +1,8 @@
 """Inertia of a rod's section and of its nodes: kinetic energy, inertial forces, weight, mobility."""
 
-from functools import cached_property
-
 import numpy as np
 import ufl
 from firedrake import Function, FunctionSpace, TensorFunctionSpace, TestFunction, assemble
-from ufl.algorithms import extract_coefficients
 from ufl.classes import Expr, Form
 
 from fdgeom.beams.rod.variation import in_body
@@ -13,7 +10,7 @@ from fdgeom.beams.sampling import nodal_mean
 from fdgeom.lie import halves, join, quaternion, se3, so3
 from fdgeom.measures import vertex
 from fdgeom.operations import Interpolation
-from fdgeom.operations.dependent import Dependent, dependents_in
+from fdgeom.operations.dependent import Dependent, Sources, refresh
 from fdgeom.operations.interpolate import inverse_of
 from fdgeom.systems.motion.motion import Motion
 
@@ -117,6 +114,7 @@ class NodalInertia:
             self._length = None
         else:
             self._lump(motion, inertia.matrix)
+        self._read = Sources(self.matrix)
         # diag(J, m I) has no block between what is held and what is free.
         held = None if self.separate else motion.held
         if held is not None or self._length is not None:
@@ -137,19 +135,15 @@ class NodalInertia:
         still = np.where(rods[:, None, None], 0.0, np.eye(6))
         self.matrix = nodal_mean(inertia, matrix, self._cells.at_nodes, still)
 
-    def version(self) -> int:
-        """A number that changes with the inertia."""
-        for dependent in self._dependents:
-            dependent.refresh()
-        return sum(dat.dat_version for dat in self._dats)
+    def changed(self) -> bool:
+        """Whether the inertia has changed since the last :meth:`take`."""
+        refresh(self.matrix)
+        return self._read.changed()
 
-    @cached_property
-    def _dependents(self) -> tuple[Dependent, ...]:
-        return dependents_in(self.matrix)
-
-    @cached_property
-    def _dats(self) -> list:
-        return [f.dat for f in extract_coefficients(self.matrix)]
+    def take(self) -> None:
+        """Save the present values."""
+        refresh(self.matrix)
+        self._read.take()
 
     def _mobility(self, motion: Motion, held) -> Function:
         """The inverse of the block of the free components at each node."""

@@ -343,8 +343,8 @@ class AppliedLoad:
     part: PartOfRod
     #: 1 in the cells of the part, 0 elsewhere.
     mask: Expr | float = 1.0
-    #: A density in terms of the rod's mesh, from one in terms of the beam's own.
-    translate: Callable[[Expr], Expr] | None = None
+    #: A density of a load in terms of the rod's arc length and mesh, from one in terms of the beam's.
+    translate: Callable[[BodyLoad, Expr, Expr], Expr] | None = None
     #: Integrates a density by the nodes, for a rod that is loaded as a whole.
     at_nodes: Callable[[Expr], Form] | None = None
 
@@ -360,7 +360,8 @@ class AppliedLoad:
         found = getattr(self.load, name)(self.part, *arguments)
         if found is None:
             return None
-        found = found if self.translate is None else self.translate(found)
+        if self.translate is not None:
+            found = self.translate(self.load, self.part.arc, found)
         if getattr(self.load, "at", None) is None:
             # At a node where a load ends, only the cell inside of the load counts.
             found = self._inside.of(ufl.as_ufl(found))

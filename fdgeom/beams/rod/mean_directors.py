@@ -201,9 +201,7 @@ def _slope(cells, value: Expr) -> Expr:
 
 def mean_cayley(w: Expr) -> Expr:
     """½(1 + cay(w)) = (1 - ŵ/2)⁻¹ (3×3)."""
-    identity = ufl.Identity(3)
-    square = ufl.outer(w, w) - ufl.dot(w, w) * identity
-    return identity + (0.5 * so3.hat(w) + 0.25 * square) / (1 + 0.25 * ufl.dot(w, w))
+    return 0.5 * (ufl.Identity(3) + so3.cay(w))
 
 
 def half_turn(w: Expr) -> Expr:

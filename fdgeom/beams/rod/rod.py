@@ -1,6 +1,6 @@
 """A rod in configuration form: energies and virtual works as UFL forms of the poses of its nodes."""
 
-from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import ufl
@@ -11,13 +11,14 @@ from ufl.classes import Expr, Form
 from fdgeom.beams.law import LINEAR, SectionLaw
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
-from fdgeom.beams.rod.loads import AppliedLoad, BodyLoad, PartOfRod
+from fdgeom.beams.rod.loads import AppliedLoad, BodyLoad
 from fdgeom.beams.rod.strains import STRAINS, measure_rate
 from fdgeom.beams.rod.variation import Pose, displaced, rate
 from fdgeom.clock import Time
 from fdgeom.forms import simplify
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Rod:
     """The forms of a rod, or of a network of rods on one mesh, as functions of a configuration
     (position, orientation) of UFL expressions of nodal fields.
@@ -29,39 +30,25 @@ class Rod:
     # Kelvin–Voigt `viscosity` are constant in each cell. `tangent` is e, the strain measure of the
     # straight unstrained rod: 1 in the axis along it. `inertia` is that of bodies at the nodes too,
     # `section_inertia` without them.
-    def __init__(
-        self,
-        cells: Cells,
-        *,
-        stiffness: Expr,
-        inertia: Inertia,
-        section_inertia: Inertia | None = None,
-        tangent: Expr,
-        law: SectionLaw = LINEAR,
-        strain: str = "simo-reissner",
-        reference: Expr | None = None,
-        viscosity: Expr | None = None,
-        loads: Sequence[AppliedLoad] = (),
-        part: PartOfRod | None = None,
-        time: Constant | None = None,
-    ) -> None:
-        self.cells, self.inertia = cells, inertia
-        self.section_inertia = inertia if section_inertia is None else section_inertia
-        self.stiffness, self.viscosity, self.law = stiffness, viscosity, law
-        self.tangent, self.reference = tangent, reference
-        self.loads = tuple(loads)
-        #: The whole rod, as loads on a beam see it.
-        self.part: Any = part
-        self.time = Time() if time is None else time
-        self._measure, self._name = STRAINS[strain], strain
-        #: Whether the strain softens where a cell turns by more than 90 degrees.
-        self.softens = strain == "directors"
+    cells: Cells
+    stiffness: Expr
+    inertia: Inertia
+    section_inertia: Inertia
+    tangent: Expr
+    law: SectionLaw = LINEAR
+    measure: str = "simo-reissner"
+    reference: Expr | None = None
+    viscosity: Expr | None = None
+    loads: tuple[AppliedLoad, ...] = ()
+    #: The whole rod, as loads on a beam see it.
+    part: Any = None
+    time: Constant = field(default_factory=Time)
 
     # --- in a cell: expressions for the midpoint ---------------------------------------------------
     def strain(self, configuration: Pose) -> Expr:
         """ε (6), body frame: the measure minus e."""
         a, b = zip(*map(self.cells.ends, configuration), strict=True)
-        return self._measure(a, b, self.cells.length) - self.tangent
+        return STRAINS[self.measure](a, b, self.cells.length) - self.tangent
 
     def elastic_strain(self, configuration: Pose) -> Expr:
         """ε minus the strain of the stress-free shape."""
@@ -70,7 +57,7 @@ class Rod:
 
     def strain_rate(self, configuration: Pose, velocity: Expr) -> Expr:
         """B w (6): derivative of the strain along a velocity or virtual displacement."""
-        symbols, measured = measure_rate(self._name)
+        symbols, measured = measure_rate(self.measure)
         ends = map(self.cells.ends, (*configuration, velocity))
         values = [value for pair in ends for value in pair]
         return replace(measured, dict(zip(symbols, [*values, self.cells.length], strict=True)))

@@ -37,7 +37,7 @@ class RodConsistency(Consistency):
     #: Whether it is of one beam, whose strain determines its shape.
     is_alone = False
     #: The operations of :meth:`read_poses` and :meth:`write_poses`.
-    pose_copies: tuple[Sequence[Operation], Sequence[Operation]] = (), ()
+    pose_copies: tuple[Sequence[Operation], Sequence[Operation]]
 
     def __init__(self, motion: "RodMotion") -> None:
         super().__init__(motion)
@@ -154,7 +154,7 @@ class RodMotion(RodSystem, Motion):
         """The joints of a network, the conditions of the motion; None for a single rod."""
         return self.constraint
 
-    consistency = cached_property(RodConsistency)
+    consistency: cached_property[RodConsistency]
 
     # --- as a motion ---------------------------------------------------------------------------
     def balance(self, configuration: Sequence[Expr], v: Expr, a: Expr, t: Expr, test: Expr) -> Form:
@@ -269,5 +269,5 @@ class RodMotion(RodSystem, Motion):
 
     @cached_property
     def turns(self) -> Turns:
-        in_rods, soft = self.rod.cells.in_rods(), self.rod.softens
+        in_rods, soft = self.rod.cells.in_rods(), self.rod.measure == "directors"
         return Turns(self.orientation, in_rods, soft=soft, joints=self.joints)

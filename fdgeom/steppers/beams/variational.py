@@ -249,7 +249,7 @@ class VariationalIntegrator(Stepper):
         return (self._known,)
 
     def start(self, modified=None):
-        same = self._known.holds() and self._inertia.version() == self._inertia_seen
+        same = self._known.holds() and not self._inertia.changed()
         if not same:
             self.system.check_new_configuration(self._known)
         if modified is None:
@@ -264,7 +264,7 @@ class VariationalIntegrator(Stepper):
     def started(self, operations):
         if operations:
             self._known.take()
-            self._inertia_seen = self._inertia.version()
+            self._inertia.take()
 
     def finish(self):
         return self._finish_list
@@ -274,7 +274,7 @@ class VariationalIntegrator(Stepper):
 
     def restored(self):
         self.finished()
-        self._inertia_seen = self._inertia.version()
+        self._inertia.take()
 
 
 def _kept(residual: Form, unknown: Function) -> Numerics:
