@@ -15,7 +15,6 @@ from firedrake import (
 from pyadjoint.tape import annotate_tape
 from ufl.classes import Expr, Form
 
-from fdgeom.beams.damping import viscosity_of
 from fdgeom.beams.law import LINEAR, SectionLaw, sampled_law
 from fdgeom.beams.rod.loads import BodyLoad, check_loads
 from fdgeom.beams.rod.strains import STRAINS
@@ -23,6 +22,7 @@ from fdgeom.beams.sampling import (
     body_matrix,
     mean_at_nodes,
     sample_shape,
+    viscosity_of,
     warn_beyond_stations,
 )
 from fdgeom.clock import Time

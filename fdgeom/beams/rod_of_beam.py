@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import ufl
-from firedrake import Constant, Function, FunctionSpace, TestFunction, assemble
+from firedrake import Constant, Function, FunctionSpace, TestFunction
 from mpi4py import MPI
 from ufl.classes import Expr
 
@@ -24,6 +24,7 @@ from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.rod_motion import RodConsistency, RodModel, RodMotion
 from fdgeom.beams.rod.strains import STRAINS
 from fdgeom.beams.rod.variation import body_translation, check_poses, in_body
+from fdgeom.beams.sampling import nodal_lengths
 from fdgeom.forms import check_arguments, copy_into
 from fdgeom.lie import se3
 from fdgeom.line import Numbering, end_node
@@ -105,9 +106,8 @@ def point_density(cells: Cells, nodes: np.ndarray, name: str = "point") -> Funct
     # `Cells.at_nodes` of it times a density is the sum of the density over those nodes, which are
     # local indices, owned and ghosts.
     space = FunctionSpace(cells.mesh, "CG", 1)
-    weights = assemble(cells.at_nodes(TestFunction(space))).dat.data_ro_with_halos
     field = private(Function(space, name=name))
-    field.dat.data_wo_with_halos[nodes] = 1 / weights[nodes]
+    field.dat.data_wo_with_halos[nodes] = 1 / nodal_lengths(cells.at_nodes, space)[nodes]
     return field
 
 

@@ -2,7 +2,8 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
+from numbers import Real
 
 import numpy as np
 import ufl
@@ -43,7 +44,8 @@ from fdgeom.operations.dependent import (
 )
 from fdgeom.operations.interpolate import ConditionsInside, sampled
 from fdgeom.sections.matrices import MatrixAlong, check_positive_definite
-from fdgeom.validation import evaluated, place_and_time, real_array
+from fdgeom.taping import refuse_recorded
+from fdgeom.validation import evaluated, number, place_and_time, real_array
 
 
 def body_matrix(name: str, value, mesh, element, of: Sequence[MadeOnce], *, inverse: bool = False):
@@ -62,19 +64,8 @@ def body_matrix(name: str, value, mesh, element, of: Sequence[MadeOnce], *, inve
     elif isinstance(value, Function) and is_real(value):
         # Of a drawn section: a number of another mesh.
         value = set_by(Broadcast(value, Function(space, name=value.name())))
-    return made_once(_positive_definite(name, value, space, inverse=inverse), of)
-
-
-def _positive_definite(name: str, value: Expr, space, *, inverse: bool = False) -> Function:
-    """A field of matrices that follows an expression; ``ValueError`` where it is not positive definite."""
-    return sampled(
-        name,
-        value,
-        space,
-        check=lambda values: check_positive_definite(name, values),
-        inverse=inverse,
-        private=True,
-    )
+    check = partial(check_positive_definite, name)
+    return made_once(sampled(name, value, space, check=check, inverse=inverse, private=True), of)
 
 
 def mean_at_nodes(name: str, value, mesh, element):
@@ -88,7 +79,8 @@ def mean_at_nodes(name: str, value, mesh, element):
         return value
     value = by_cell
     in_cells = TensorFunctionSpace(mesh, BrokenElement(element), shape=(6, 6))
-    values = _positive_definite(name, value, in_cells)
+    check = partial(check_positive_definite, name)
+    values = sampled(name, value, in_cells, check=check, private=True)
     field = Function(TensorFunctionSpace(mesh, element, shape=(6, 6)), name=name)
     nodal = gauss_lobatto(mesh, element.degree() + 1)
     # Each cell counts by its length that belongs to the node, so that the total mass is unchanged.
@@ -102,21 +94,24 @@ def nodal_mean(
     # `at_nodes` integrates a density by the nodes; nodes that it gives no length have the rest alone.
     space = field.function_space()
     weight = private(Function(scalar_space(space)))
+    lengths = nodal_lengths(at_nodes, weight.function_space())
+    weight.dat.data_wo_with_halos[lengths > 0] = 1 / lengths[lengths > 0]
     test = TestFunction(space)
-    length = VectorAssembly(at_nodes(TestFunction(weight.function_space())))
     mean = at_nodes(weight * inner(values, test))
     assembly = VectorAssembly(mean)
 
     def make() -> None:
-        there = length.assemble().dat.data_ro_with_halos
-        weight.dat.data_wo_with_halos[...] = np.where(
-            there > 0, 1 / np.where(there > 0, there, 1), 0
-        )
         field.dat.data_wo_with_halos[...] = rest + assembly.assemble().dat.data_ro_with_halos
 
     made = Dependent([field], [values], make, private=True)
     made.operations = [Assemble(work=mean, by={test: field})]
     return field
+
+
+def nodal_lengths(at_nodes: Callable[[Expr], Form], space) -> np.ndarray:
+    """The length that belongs to each node of a space of scalars, ghosts included."""
+    lengths = VectorAssembly(at_nodes(TestFunction(space))).assemble()
+    return np.array(lengths.dat.data_ro_with_halos)
 
 
 class ConditionsByNode(ConditionsInside):
@@ -179,6 +174,35 @@ def _is_of_place(condition: Expr) -> bool:
         and bool(extract_type(condition, SpatialCoordinate))
         and not (extract_coefficients(condition) or extract_type(condition, Variable))
     )
+
+
+def viscosity_of(damping, stiffness: Expr, mesh) -> Expr | None:
+    """Kelvin–Voigt viscosity (6×6) from the damping of a beam: None, a time, or a matrix."""
+    if damping is None:
+        return None
+    if not isinstance(damping, Expr):
+        refuse_recorded("damping", damping)
+    if isinstance(damping, Real) and not isinstance(damping, bool):
+        return Constant(number("damping", damping, least=0)) * stiffness
+    if not isinstance(damping, Expr):
+        damping = real_array("damping", damping, "a time or a 6×6 matrix of numbers")
+    shape = damping.ufl_shape if isinstance(damping, Expr) else damping.shape
+    if shape != (6, 6):
+        raise ValueError(f"damping must be a time or a 6×6 matrix, not of shape {shape}")
+    if not isinstance(damping, Expr):
+        _check_damping(damping)
+        return private(Constant(damping))
+    space = TensorFunctionSpace(mesh, "DG", 0, shape=(6, 6))
+    return sampled("damping", damping, space, check=_check_damping, private=True)
+
+
+def _check_damping(values: np.ndarray) -> None:
+    size = np.abs(values).max(initial=0.0)
+    skew = np.abs(values - np.swapaxes(values, -1, -2)).max(initial=0.0)
+    least = np.linalg.eigvalsh(values).min(initial=0.0) if np.all(np.isfinite(values)) else -np.inf
+    # A damping of some strains only is semidefinite, to the round-off of its eigenvalues.
+    if not (skew <= 1e-10 * size and least >= -1e-12 * size):
+        raise ValueError("damping must be symmetric and positive semidefinite everywhere")
 
 
 @lru_cache(maxsize=64)

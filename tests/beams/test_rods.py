@@ -32,6 +32,7 @@ from fdgeom.beams.rod_of_beam import point_density
 from fdgeom.forms import MATRIX_COMPILER
 from fdgeom.lie.arrays import quaternion as arrays
 from fdgeom.lie.groups import R3xSO3
+from fdgeom.operations.dependent import refresh
 
 CELLS = 4
 MEASURES = tuple(STRAINS)
@@ -197,6 +198,29 @@ def test_damping_is_the_rate_of_strain():
     rate = (strain(1e-5) - strain(-1e-5)) / 2e-5
     # Central differences, rates of order ten times stiffness squared.
     assert viscous == pytest.approx(rate @ viscosity, rel=1e-7, abs=1e-6)
+
+
+def test_damping_that_varies_in_the_rod_and_in_time():
+    """An expression of the place and of a Constant, as the matrix of numbers in each cell."""
+    mesh, factor = uneven_mesh(CELLS), Constant(1.0)
+    matrix = np.diag([1, 2, 3, 1, 2, 3.0])
+    (s,) = SpatialCoordinate(mesh)
+    beams = [
+        fg.Beam(mesh, SOFT, damping=damping)
+        for damping in (matrix, factor * (1 + s) * ufl.as_matrix(matrix.tolist()))
+    ]
+
+    def viscous(beam):
+        v = beam.velocity.interpolate(as_vector([s, 0, s**2, 0, s, s]))
+        rod, g = beam.rod, pose(beam)
+        return per_cell(beam, rod.stress(g, v) - rod.stress(g))
+
+    x = np.sort(mesh.coordinates.dat.data_ro)
+    there = 1 + (x[1:] + x[:-1])[:, None] / 2
+    for value in (1.0, 2.5):
+        factor.assign(value)
+        refresh(beams[1].viscosity)
+        assert viscous(beams[1]) == pytest.approx(value * there * viscous(beams[0]), rel=1e-12)
 
 
 def node_weights(beam):

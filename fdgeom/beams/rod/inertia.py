@@ -2,11 +2,11 @@
 
 import numpy as np
 import ufl
-from firedrake import Function, FunctionSpace, TensorFunctionSpace, TestFunction, assemble
+from firedrake import Function, FunctionSpace, TensorFunctionSpace
 from ufl.classes import Expr, Form
 
 from fdgeom.beams.rod.variation import in_body
-from fdgeom.beams.sampling import nodal_mean
+from fdgeom.beams.sampling import nodal_lengths, nodal_mean
 from fdgeom.lie import halves, join, quaternion, se3, so3
 from fdgeom.measures import vertex
 from fdgeom.operations import Interpolation
@@ -124,13 +124,12 @@ class NodalInertia:
         """Make the inertia a field, over the length that belongs to each node."""
         mesh = motion.mesh
         scalar = motion.position.function_space().ufl_element().sub_elements[0]
-        test = TestFunction(FunctionSpace(mesh, scalar))
-        there = _values(self._cells.at_nodes(test))
+        space = FunctionSpace(mesh, scalar)
+        there = nodal_lengths(self._cells.at_nodes, space)
+        whole = nodal_lengths(lambda density: density * vertex(mesh), space)
         rods = there > 0  # a node of the ground belongs to none
-        self._length = Function(test.function_space(), name="length of the nodes")
-        self._length.dat.data_wo_with_halos[...] = np.where(
-            rods, there / _values(test * vertex(mesh)), 1.0
-        )
+        self._length = Function(space, name="length of the nodes")
+        self._length.dat.data_wo_with_halos[...] = np.where(rods, there / whole, 1.0)
         matrix = Function(TensorFunctionSpace(mesh, scalar, shape=(6, 6)), name="inertia")
         still = np.where(rods[:, None, None], 0.0, np.eye(6))
         self.matrix = nodal_mean(inertia, matrix, self._cells.at_nodes, still)
@@ -171,8 +170,3 @@ class NodalInertia:
         if self._length is None:
             return self._cells.at_nodes(density)
         return self._length * density * vertex(self._cells.mesh)
-
-
-def _values(form: Form) -> np.ndarray:
-    """The values of an assembled linear form at the nodes, ghosts included."""
-    return np.array(assemble(form).dat.data_ro_with_halos)
