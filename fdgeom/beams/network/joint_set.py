@@ -110,10 +110,8 @@ class JointSet(Condition):
         found[self._network.pieces :] = values
         return self._network.field(found, name, cells=True)
 
-    def _triads(self, rotations: np.ndarray) -> tuple[Expr | None, Expr | None]:
+    def _triads(self, rotations: np.ndarray) -> tuple[Expr, Expr]:
         """The joints' triads in the sections of the two ends: 3×3, constant in each joint."""
-        if all(type(joint) is Spherical and not joint.stiffness for joint in self.joints):
-            return None, None
         network, found = self._network, []
         for k in range(2):
             values = np.tile(np.eye(3), (len(network.cells), 1, 1))
@@ -142,9 +140,8 @@ class JointSet(Condition):
 
     def sides(self, kind: type[Joint], a: Side, b: Side) -> tuple[Side, Side]:
         """Positions and triads of the joint at its two places, from those of the ends of its cell."""
-        if self._first is not None:
-            a = a[0], ufl.dot(a[1], self._first)
-            b = b[0], ufl.dot(b[1], self._second)
+        a = a[0], ufl.dot(a[1], self._first)
+        b = b[0], ufl.dot(b[1], self._second)
         if kind in _SYMMETRIC or not self.swapped.any():
             return a, b
         s, pairs = self._is_swapped, list(zip(a, b, strict=True))
@@ -352,11 +349,10 @@ class JointSet(Condition):
         mass = assemble(motion.inertia(test, trial), diagonal=True)
         with mass.dat.vec_ro as diagonal:
             weight = diagonal.copy()
-        values = weight.getArray()
-        held = np.array([], dtype=int) if motion.held is None else motion.held.dofs[0]
-        values[held[held < len(values)]] = np.inf
-        # Nodes of the ground have no mass and are held.
-        values[...] = np.where(values > 0, 1 / np.where(values > 0, values, 1.0), 0.0)
+        weight.reciprocal()  # zeros stay, of nodes of the ground, which have no mass and are held
+        if motion.held is not None:
+            (held,) = motion.held.dofs
+            weight.getArray()[held[held < weight.getLocalSize()]] = 0.0
         rows = np.setdiff1d(np.arange(slope.getLocalSize()[0]), self.idle)
         rows = (slope.getOwnershipRange()[0] + rows).astype(PETSc.IntType)
         wanted = PETSc.IS().createGeneral(rows, comm=slope.comm)
@@ -369,29 +365,20 @@ class JointSet(Condition):
 
 def _owners(ends: np.ndarray, fixed: Collection[int], joints: Sequence[Joint]) -> np.ndarray:
     """A node of its own for each joint, none of them held: 0 or 1, the first or second place."""
-    found = np.full(len(ends), -1)
-    nodes = set(ends.ravel().tolist())
-    seen: set[int] = set()
-    for root in [*sorted(nodes & set(fixed)), *sorted(nodes - set(fixed))]:
-        if root in seen:
+    # Each tree of nodes and joints has its multipliers away from a root, the held node if there is
+    # one: so the equations of a joint have full rank in the displacements of its owner.
+    found, known = np.full(len(ends), -1), np.bincount([*fixed], minlength=ends.max() + 1)
+    while (left := np.flatnonzero(found < 0)).size:
+        new = left[known[ends[left]].any(axis=1)]
+        if not new.size:
+            known[ends[left].min()] = 1  # the root of a tree without a held node
             continue
-        # Each tree of nodes and joints has its multipliers away from a root, the held node if there
-        # is one: so the equations of a joint have full rank in the displacements of its owner.
-        seen.add(root)
-        front = [root]
-        while front:
-            node = front.pop()
-            for k in np.flatnonzero((ends == node).any(axis=1)):
-                if found[k] >= 0:
-                    continue
-                other = int(np.flatnonzero(ends[k] != node)[0])
-                new = int(ends[k, other])
-                if new in seen or new in fixed:
-                    raise ValueError(
-                        f"joints: {joints[k]!r} is over-constrained: other joints or supports already "
-                        "connect the same nodes. Leave it out, or replace them all by one joint"
-                    )
-                found[k] = other
-                seen.add(new)
-                front.append(new)
+        found[new] = known[ends[new, 0]]
+        nodes = ends[new, found[new]]
+        known += np.bincount(nodes, minlength=len(known))
+        if (over := new[known[nodes] > 1]).size:
+            raise ValueError(
+                f"joints: {joints[over[-1]]!r} is over-constrained: other joints or supports already "
+                "connect the same nodes. Leave it out, or replace them all by one joint"
+            )
     return found
