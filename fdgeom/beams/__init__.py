@@ -5,7 +5,7 @@ and as poses of its nodes with their balance of forces. Time integration is in
 :mod:`fdgeom.steppers`, sections from drawings are in :mod:`fdgeom.sections`.
 
 - `beam`: the class `Beam`; `section`, `law`, `sampling`: what it is made of; `fields`: its fields;
-- `ends`, `held_nodes`: clamped, pinned, sliding and moved ends;
+- `ends`: clamped, pinned, sliding and moved ends;
 - `bracket`: strain and momentum as a Poisson system, with its ends; `rod_of_beam`: the
   configuration form; `consistency`: which of the two the user has set; `chain`: poses from
   strains and back;

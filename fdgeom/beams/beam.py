@@ -63,11 +63,6 @@ class BeamModel(PoissonModel):
             found += [beam.rod.internal_work(pose, test, v), beam.rod.external_work(pose, test, v)]
         return tuple(found)
 
-    def set_time(self, t: float) -> None:
-        super().set_time(t)
-        for end in self._system.ends:
-            end.update()
-
     def given_motions(self):
         return [e for end in self._system.ends for e in end.given_motion()]
 

@@ -1,6 +1,7 @@
 """Ends and substeps of a beam, and a step of its nodes as loads see it, in strain and momentum."""
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 import ufl
@@ -9,7 +10,7 @@ from mpi4py import MPI
 from ufl.algorithms import expand_derivatives
 from ufl.classes import Expr, Form
 
-from fdgeom.beams.ends import HELD, GivenPose, Sliding
+from fdgeom.beams.ends import HELD, GivenPose, Sliding, needed
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.loads import NodalStep
@@ -54,17 +55,11 @@ class BracketEnd:
         space = beam.velocity.function_space()
         #: Local index of the end's node, if this rank has it and it is held.
         self.nodes = end_node(space, name) if components else np.array([], dtype=int)
-        self._target, self._motion = None, None
+        self._motion, self._rate = None, None
         if velocity is not None:
-            self._target, self._rate = (
-                Function(space, name=f"{what} of the {name} end")
-                for what in ("velocity", "acceleration")
-            )
             t = ufl.variable(beam.time)
-            slope = expand_derivatives(ufl.diff(_velocity(name, velocity, t), t))
             self._motion = _velocity(name, velocity, beam.time)
-            self._update = PointwiseUpdate({self._target: self._motion})
-            self._update_rate = PointwiseUpdate({self._rate: slope})
+            self._rate = expand_derivatives(ufl.diff(_velocity(name, velocity, t), t))
 
     def given_motion(self) -> tuple[Expr, ...]:
         """The expressions of its pose or velocity, if they are given in time."""
@@ -72,10 +67,18 @@ class BracketEnd:
             return tuple(part for part in self.kind.pose(self._beam.time) if part is not None)
         return () if self._motion is None else (self._motion,)
 
-    def update(self) -> None:
-        """Evaluate a prescribed motion at the beam's time."""
-        if self._motion is not None:
-            self._update.apply()
+    @cached_property
+    def _update(self) -> tuple[tuple[Function, ...], PointwiseUpdate]:
+        v, a = (Function(self._beam.velocity.function_space()) for _ in range(2))
+        return (v, a), PointwiseUpdate({v: self._motion, a: self._rate})
+
+    def _given(self) -> np.ndarray:
+        """The velocity and its rate, (2, nodes of this rank, 6), at the beam's time."""
+        if self._motion is None:
+            return np.zeros((2, len(self.nodes), 6))
+        functions, update = self._update
+        update.apply()
+        return np.array([f.dat.data_ro_with_halos[self.nodes] for f in functions])
 
     def prescribed(self, part: int, share: float) -> tuple[Prescribed, ...]:
         """Given values of a stage of the momentum here, at a share of the way from the old to the new
@@ -84,23 +87,20 @@ class BracketEnd:
         if not len(self.held):
             return ()
         dofs = (6 * self.nodes[:, None] + self.held[None, :]).ravel()
-        if self._target is None and share == 1.0:
+        if self._motion is None and share == 1.0:
             return (Prescribed(dofs, part=part),)
         old = self._beam.velocity
         value, mean = Function(old.function_space(), name="prescribed"), (1 - share) * old
-        if self._target is None:
-            return (Prescribed(dofs, value, part, [Map(values={value: mean})]),)
-        # Without a clock the motion is that at the end of the step.
-        given = [{self._target: self._motion}, {value: mean + share * self._target}]
-        return (Prescribed(dofs, value, part, [Map(values=values) for values in given]),)
+        if self._motion is not None:
+            # Without a clock the motion is that at the end of the step.
+            mean += share * self._motion
+        return (Prescribed(dofs, value, part, [Map(values={value: mean})]),)
 
     def accelerations(self) -> np.ndarray:
         """The rate of the held components of the velocity, at the beam's time."""
         found = np.zeros(len(self.held))
-        if self._motion is not None:
-            self._update_rate.apply()
-            for node in self.nodes:
-                found[:] = self._rate.dat.data_ro_with_halos[node, self.held]
+        for rate in self._given()[1]:
+            found[:] = rate[self.held]
         return found
 
     def check_start(self, *, stepped: bool) -> None:
@@ -115,10 +115,8 @@ class BracketEnd:
             )
         if not len(self.held):
             return
-        self.update()
         velocity = self._beam.velocity.dat.data_ro_with_halos
-        wanted = 0.0 if self._target is None else self._target.dat.data_ro_with_halos[self.nodes]
-        gap = np.abs(velocity[self.nodes] - wanted)[:, self.held].max(initial=0.0)
+        gap = np.abs(velocity[self.nodes] - self._given()[0])[:, self.held].max(initial=0.0)
         scale = np.abs(velocity).max(initial=1.0)
         worst = self._beam.comm.allreduce(gap / scale, op=MPI.MAX)
         if isinstance(self.kind, GivenPose):
@@ -133,16 +131,12 @@ class BracketEnd:
     def _check_pose(self, given: GivenPose, bound: float) -> None:
         """Raise ``ValueError`` if the end is farther from the given pose than ``bound``."""
         beam = self._beam
-        pose = beam.position, beam.orientation
-        wanted = [Function(f.function_space()) for f in pose]
-        PointwiseUpdate(dict(zip(wanted, given.pose(beam.time), strict=True))).apply()
-        x, q, there, turned = (f.dat.data_ro_with_halos[self.nodes] for f in (*pose, *wanted))
+        away, pose = Function(beam.velocity.function_space()), (beam.position, beam.orientation)
+        increment, _, _ = needed(pose, given, quaternion.cay_inverse, beam.time)
+        PointwiseUpdate({away: increment}).apply()
         first, last = bounds(beam.mesh)
-        length = last - first
-        # Both signs of a quaternion are one rotation; of small angles chords are half.
-        chords = (np.linalg.norm(q + sign * turned, axis=1) for sign in (1, -1))
-        gaps = np.abs(x - there) / length, 2 * np.minimum(*chords)
-        worst = np.max([gap.max(initial=0.0) for gap in gaps])
+        sizes = np.repeat([1.0, last - first], 3)
+        worst = (np.abs(away.dat.data_ro_with_halos[self.nodes]) / sizes).max(initial=0.0)
         if not beam.comm.allreduce(float(worst), op=MPI.MAX) <= bound:
             raise ValueError(
                 f"{self.name}: the end has a given pose, but starts elsewhere; put the beam where the "

@@ -12,10 +12,9 @@ from mpi4py import MPI
 from ufl.classes import Expr
 
 from fdgeom.beams.chain import Chain, strain_of
-from fdgeom.beams.ends import unit_quaternion
+from fdgeom.beams.ends import held_ends, unit_quaternion
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.fingerprint import beam_parameters
-from fdgeom.beams.held_nodes import held_ends
 from fdgeom.beams.network.joints import Place
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia

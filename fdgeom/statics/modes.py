@@ -9,7 +9,7 @@ from scipy.sparse.linalg import ArpackError
 
 from fdgeom import validation
 from fdgeom.beams.beam import Beam
-from fdgeom.beams.held_nodes import HeldNodes
+from fdgeom.beams.ends import HeldNodes
 from fdgeom.beams.rod_of_beam import BeamMotion
 from fdgeom.build_message import compiling
 from fdgeom.execution.options import STATICS

@@ -24,7 +24,7 @@ from ufl.core.expr import Expr
 
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.contact.contact import contacts_of
-from fdgeom.beams.held_nodes import HeldNodes
+from fdgeom.beams.ends import HeldNodes
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.turns import Turns

@@ -8,9 +8,8 @@ import numpy as np
 from firedrake import Constant, TestFunction
 
 from fdgeom.beams.beam import Beam
-from fdgeom.beams.ends import held_components
+from fdgeom.beams.ends import Hold, held_components, held_ends
 from fdgeom.beams.fingerprint import beam_parameters, parameters_of_loads, with_kind
-from fdgeom.beams.held_nodes import Hold, held_ends
 from fdgeom.beams.network.joint_set import JointSet
 from fdgeom.beams.network.joints import Ground, Joint, Place, PointBody, Prismatic
 from fdgeom.beams.network.network import Network

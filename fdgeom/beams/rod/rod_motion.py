@@ -8,8 +8,8 @@ import numpy as np
 from firedrake import Function, VectorFunctionSpace
 from ufl.classes import Expr, Form
 
+from fdgeom.beams.ends import HeldNodes, Hold
 from fdgeom.beams.forces import Forces, PresentForces
-from fdgeom.beams.held_nodes import HeldNodes, Hold
 from fdgeom.beams.rod.loads import BodyLoad
 from fdgeom.beams.rod.numerics import attempts, friction_remedy, rod_numerics
 from fdgeom.beams.rod.output import RodOutput, RodSystem, total_momenta

@@ -7,8 +7,8 @@ import ufl
 from firedrake import Constant, Function
 from ufl.classes import Expr, Form
 
+from fdgeom.beams.ends import check_sliding
 from fdgeom.beams.forces import Forces
-from fdgeom.beams.held_nodes import check_sliding
 from fdgeom.beams.rod.mean_directors import MeanStep
 from fdgeom.beams.rod.numerics import attempts, exact_numerics, friction_remedy
 from fdgeom.beams.rod.rod_motion import RodMotion

@@ -8,7 +8,7 @@ from firedrake import Constant, Form, Function, TestFunction, dot
 from ufl.algorithms import extract_coefficients
 from ufl.core.expr import Expr
 
-from fdgeom.beams.held_nodes import check_sliding
+from fdgeom.beams.ends import check_sliding
 from fdgeom.beams.rod.inertia import NodalInertia
 from fdgeom.beams.rod.numerics import exact_numerics
 from fdgeom.beams.rod.rod_motion import RodMotion
