@@ -108,52 +108,23 @@ def _groups(matrix: sparse.csr_matrix) -> Iterator[tuple[np.ndarray, np.ndarray]
 
 # --- eigenpairs nearest to a shift, by SciPy's ARPACK -------------------------------------------------
 def nearest(
-    inverse: Inverse, size: int, number: int, shift: float, *, rough: bool = False
+    inverse: Inverse,
+    size: int,
+    number: int,
+    shift: float,
+    *,
+    symmetric: bool = True,
+    rough: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The ``number`` eigenpairs of a symmetric K nearest to -shift, all copies of a multiple one."""
-    # Lanczos' method sees only one vector of an eigenspace (six rigid motions, two bending planes),
-    # so the operator is deflated by the vectors found, until no nearer one comes up. `rough`: one
-    # pass for the size of the eigenvalues.
-    start = _start(size)
+    """The ``number`` eigenpairs of a matrix K nearest to -shift, all copies of a multiple one."""
+    # Krylov methods see only one vector of an eigenspace (six rigid motions, two bending planes), so
+    # the operator is deflated by what is found, until no nearer one comes up. `rough`: one pass for
+    # the size of the eigenvalues.
+    method, spare = (eigsh, 1) if symmetric else (eigs, 2)
+    start = np.random.default_rng(0).normal(size=size)
     values, vectors = np.empty(0), np.empty((size, 0))
-    while True:
-        known = vectors
-
-        def deflated(x, known=known):
-            z = inverse(x - known @ (known.T @ x))
-            return z - known @ (known.T @ z)
-
-        wanted = min(number, size - 1 - len(values))
-        if wanted < 1:
-            break
-        new, more = eigsh(
-            LinearOperator((size, size), matvec=deflated, dtype=float),
-            k=wanted,
-            v0=start - known @ (known.T @ start),
-            tol=_ROUGH if rough else 0,
-        )
-        new = 1 / new - shift
-        if rough:
-            return new, more
-        farthest = np.sort(np.abs(values + shift))[number - 1] if len(values) else np.inf
-        nearer = np.abs(new + shift) < farthest * (1 - 1e-9)
-        if not nearer.any():
-            break
-        values = np.append(values, new[nearer])
-        vectors = np.hstack([vectors, more[:, nearer]])
-    order = np.argsort(np.abs(values + shift))[:number]
-    return values[order], vectors[:, order]
-
-
-def nearest_complex(
-    inverse: Inverse, size: int, number: int, shift: float, *, rough: bool = False
-) -> tuple[np.ndarray, np.ndarray]:
-    """The ``number`` eigenpairs of an unsymmetric K nearest to -shift, all copies of a multiple one."""
-    # As above, but what is found is an invariant subspace, with an orthonormal real basis: the
-    # operator in its complement has the other eigenvalues, and its own are those of a small matrix.
-    start, basis = _start(size), np.empty((size, 0))
-    values, vectors = np.empty(0, dtype=complex), basis
-    while True:
+    basis = vectors
+    while (wanted := min(number, size - spare - basis.shape[1])) > 0:
 
         def out(x, basis=basis):
             return x - basis @ (basis.T @ x)
@@ -161,10 +132,7 @@ def nearest_complex(
         def deflated(x, out=out):
             return out(inverse(out(x)))
 
-        wanted = min(number, size - 2 - basis.shape[1])
-        if wanted < 1:
-            break
-        new, more = eigs(
+        new, more = method(
             LinearOperator((size, size), matvec=deflated, dtype=float),
             k=wanted,
             v0=out(start),
@@ -172,20 +140,24 @@ def nearest_complex(
         )
         if rough:
             return 1 / new - shift, more
-        # Vectors of a pair about to become complex are nearly parallel: fewer may have been new.
         farthest = np.sort(np.abs(values))[-number] if len(values) >= number else 0.0
         nearer = np.abs(new) > farthest * (1 + 1e-9)
         if not nearer.any():
             break
-        found = np.hstack([basis, more[:, nearer].real, more[:, nearer].imag])
-        left, sizes, _ = np.linalg.svd(found, full_matrices=False)
+        new, more = new[nearer], more[:, nearer]
+        if symmetric:
+            values, vectors = np.append(values, new), np.hstack([vectors, more])
+            basis = vectors
+            continue
+        # An invariant subspace with an orthonormal real basis: in its complement the operator has
+        # the other eigenvalues, and its own are those of a small matrix. Vectors of a pair about to
+        # become complex are nearly parallel: fewer may be new.
+        left, sizes, _ = np.linalg.svd(
+            np.hstack([basis, more.real, more.imag]), full_matrices=False
+        )
         basis = left[:, sizes > _NEW * sizes[0]]
         applied = np.stack([inverse(x) for x in basis.T], axis=1)
         values, small = np.linalg.eig(basis.T @ applied)
         vectors = basis @ small
     order = np.argsort(-np.abs(values))[:number]
-    return 1 / values[order].astype(complex) - shift, vectors[:, order]
-
-
-def _start(size: int) -> np.ndarray:
-    return np.random.default_rng(0).normal(size=size)
+    return 1 / values[order] - shift, vectors[:, order]

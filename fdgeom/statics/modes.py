@@ -13,7 +13,7 @@ from fdgeom.beams.ends import HeldNodes
 from fdgeom.beams.rod_of_beam import BeamMotion
 from fdgeom.build_message import compiling
 from fdgeom.execution.options import STATICS
-from fdgeom.statics.linear_algebra import modes_of, nearest, nearest_complex
+from fdgeom.statics.linear_algebra import modes_of, nearest
 from fdgeom.statics.pencil import Pencil, data_of, pencil
 from fdgeom.statics.problem import check_contact, motion_of
 from fdgeom.statics.rigid_motions import held
@@ -182,8 +182,8 @@ def _lowest(found: Pencil, number: int) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 
 def _near(found: Pencil, number: int, shift: float, rough: bool = False):
-    method = nearest if found.symmetric else nearest_complex
-    return method(found.shifted(shift), found.size, number, shift, rough=rough)
+    inverse = found.shifted(shift)
+    return nearest(inverse, found.size, number, shift, symmetric=found.symmetric, rough=rough)
 
 
 def _levels(found: Pencil, number: int, shift: float) -> tuple[np.ndarray, np.ndarray]:

@@ -8,13 +8,7 @@ from petsc4py import PETSc
 from scipy.sparse.linalg import splu
 
 from fdgeom.errors import SolveFailed
-from fdgeom.statics.linear_algebra import (
-    Conditions,
-    is_symmetric,
-    nearest,
-    nearest_complex,
-    to_scipy,
-)
+from fdgeom.statics.linear_algebra import Conditions, is_symmetric, nearest, to_scipy
 from fdgeom.statics.problem import EquilibriumProblem
 
 
@@ -40,17 +34,16 @@ class Stability:
 
     def nearest(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """The real eigenvalues nearest to zero, and their vectors φ, φ·W φ = 1."""
-        size = self._root.shape[1]
-        if self._symmetric:
-            values, vectors = nearest(self._solve, size, number, 0.0)
-        else:
-            values, vectors = nearest_complex(self._solve, size, number + 3, 0.0)
-            real = np.flatnonzero(np.abs(values.imag) <= 1e-9 * np.abs(values))
-            if not len(real):
-                raise SolveFailed("no real eigenvalue of the tangent stiffness near zero")
-            real = real[np.argsort(np.abs(values[real]))][:number]
-            values, vectors = values[real].real, vectors[:, real].real
-            vectors /= np.linalg.norm(vectors, axis=0)
+        # Those nearest may be complex.
+        wanted = number if self._symmetric else number + 3
+        values, vectors = nearest(
+            self._solve, self._root.shape[1], wanted, 0.0, symmetric=self._symmetric
+        )
+        real = np.flatnonzero(np.abs(values.imag) <= 1e-9 * np.abs(values))[:number]
+        if not len(real):
+            raise SolveFailed("no real eigenvalue of the tangent stiffness near zero")
+        values, vectors = values[real].real, vectors[:, real].real
+        vectors /= np.linalg.norm(vectors, axis=0)
         return self._comm.bcast((values, self._oriented(self._root @ vectors)))
 
     def _oriented(self, modes: np.ndarray) -> np.ndarray:
