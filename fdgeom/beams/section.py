@@ -20,9 +20,10 @@ from fdgeom.sections.bars import (
     rectangle_torsion_constant,
     ring_shear_factor,
 )
-from fdgeom.sections.drawn_section import DrawnSection
+from fdgeom.sections.drawn_section import DrawnSection, made_on_tape
 from fdgeom.sections.material import AnyMaterial
 from fdgeom.sections.matrices import (
+    CONVENTIONS,
     FORMAT,
     MatrixAlong,
     SectionMatrices,
@@ -30,9 +31,9 @@ from fdgeom.sections.matrices import (
     check_masses,
     check_stations,
     check_table,
+    from_convention,
+    transverse,
 )
-from fdgeom.sections.properties import CONVENTIONS, from_convention, transverse
-from fdgeom.sections.taped import made_on_tape
 from fdgeom.validation import scalar
 
 

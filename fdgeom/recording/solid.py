@@ -12,7 +12,7 @@ from fdgeom.lie.arrays import quaternion
 from fdgeom.line import Numbering
 from fdgeom.sections.drawn_section import DrawnSection
 from fdgeom.sections.elasticity import broken_element
-from fdgeom.sections.failure import VonMises
+from fdgeom.sections.material import VonMises
 from fdgeom.sections.outline import Tessellation
 
 from .interpolated import chosen

@@ -4,8 +4,7 @@ From a drawing to the two 6×6 matrices and back to stress in three dimensions; 
 beam, tables of other programs. The user's `Section` is in :mod:`fdgeom.beams`.
 """
 
-from .failure import TsaiWu, VonMises
-from .material import Isotropic, Orthotropic, Ply
+from .material import Isotropic, Orthotropic, Ply, TsaiWu, VonMises
 from .shapes import (
     Shape,
     angle,

@@ -1,28 +1,47 @@
 """Sections drawn as a mesh: full 6×6 matrices, their derivatives, and the recovery of stress."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import ufl
 from firedrake import Function, FunctionSpace, TensorFunctionSpace, VectorFunctionSpace
+from pyadjoint.tape import annotate_tape, stop_annotating
+from ufl.algorithms import extract_coefficients
 
 from fdgeom import citations
 from fdgeom.messages import format_value
-from fdgeom.operations import Interpolation
-from fdgeom.operations.dependent import MadeOnce, read_in
+from fdgeom.operations import (
+    ArrayOperation,
+    Interpolate,
+    Interpolation,
+    Operation,
+    owned_values,
+    up_to_date,
+)
+from fdgeom.operations.dependent import MadeOnce, Sources, private, read_in
+from fdgeom.systems.system import Consistency, Model
+from fdgeom.taping import record
 from fdgeom.validation import array, choice, instance
 
-from . import properties
-from .derivatives import MatrixSlopes
-from .elasticity import broken_element, change_of, from_mandel, values_at
-from .failure import TsaiWu, VonMises
-from .material import AnyMaterial, material_axes, turned
-from .matrices import SectionMatrices, check_axis
-from .mesh_checks import check_connected, check_elasticity, check_materials, check_mesh
+from .elasticity import (
+    broken_element,
+    change_of,
+    check_connected,
+    check_elasticity,
+    check_materials,
+    check_mesh,
+    from_mandel,
+    in_ufl,
+    values_at,
+)
+from .material import AnyMaterial, TsaiWu, VonMises, material_axes, turned
+from .matrices import SectionMatrices, centres, check_axis, section_axes, shifted, to_body
 from .operators import Operators, strain_vector
 from .outline import Tessellation, of_edges
-from .saint_venant import SaintVenant, mixed
+from .saint_venant import MatrixSlopes, SaintVenant, mixed
 
 #: Words for the origin: the centre that each means.
 ORIGINS = ("tension", "shear", "mass")
@@ -117,8 +136,8 @@ class DrawnSection(SectionMatrices):
         self._inertia, self._given_origin = inertia, origin
         self.origin = self._origin_of(S, inertia)
         #: Strain about the centroid from one about the origin, in the section's own axes.
-        self._to_centroid = X = properties.shifted(op.centroid - self.origin)
-        inverse, T = np.linalg.inv(X), properties.to_body(axis)
+        self._to_centroid = X = shifted(op.centroid - self.origin)
+        inverse, T = np.linalg.inv(X), to_body(axis)
         super().__init__(*self._about(self.origin, S, inertia, axis), axis=axis)
         self.description = f"section of {mesh.comm.allreduce(mesh.cell_set.size)} cells"
         #: Functions of a Real space that hold stiffness and inertia on pyadjoint's tape, if they do.
@@ -148,12 +167,12 @@ class DrawnSection(SectionMatrices):
         """The origin, from compliance and inertia about the centroid, in the section's own axes."""
         given = self._given_origin
         if isinstance(given, str):
-            return self._operators.centroid + getattr(properties.centres(S, M), given)
+            return self._operators.centroid + getattr(centres(S, M), given)
         return np.array(given)
 
     def _about(self, origin, S: np.ndarray, M: np.ndarray, axis: int) -> tuple[np.ndarray, ...]:
         """Stiffness and inertia about the origin in the body frame, from S and M."""
-        X, T = properties.shifted(self._operators.centroid - origin), properties.to_body(axis)
+        X, T = shifted(self._operators.centroid - origin), to_body(axis)
         return T @ X.T @ np.linalg.inv(S) @ X @ T.T, T @ X.T @ M @ X @ T.T
 
     def slopes(self, *, origin_fixed: bool = False) -> MatrixSlopes:
@@ -181,7 +200,7 @@ class DrawnSection(SectionMatrices):
         With the mean shear modulus, defined by energy, not by Cowper's mean displacement.
         """
         S = self._own_compliance
-        X = properties.shifted(properties.shear_centre(S))
+        X = shifted(self._centres.shear)
         energies = np.diag(X @ S @ X.T)[4:]
         return 1 / (energies * self._mean_shear_modulus * self.area)
 
@@ -247,7 +266,7 @@ class DrawnSection(SectionMatrices):
 
         Notes
         -----
-        One adjoint pass (`fdgeom.sections.derivatives`): six solves with the existing factor for any
+        One adjoint pass (`fdgeom.sections.saint_venant`): six solves with the existing factor for any
         number of parameters; :meth:`derivative` needs twelve for each.
 
         Examples
@@ -306,7 +325,7 @@ class DrawnSection(SectionMatrices):
     def _tensor(self, name: str, vectors: np.ndarray) -> Function:
         """A field (3, 3) in the body frame of Mandel's vectors."""
         field = Function(TensorFunctionSpace(self.mesh, self.element, shape=(3, 3)), name=name)
-        own, axes = np.array(from_mandel(vectors.T)), properties.section_axes(self.axis)
+        own, axes = np.array(from_mandel(vectors.T)), section_axes(self.axis)
         field.dat.data_wo[...] = np.einsum("ai,ijn,bj->nab", axes, own, axes)
         return field
 
@@ -315,7 +334,7 @@ class DrawnSection(SectionMatrices):
         self._check_drawing()
         wanted = "six numbers (moment, force) in the body frame"
         values = array("resultants", resultants, (6,), wanted=wanted)
-        return np.linalg.solve(self._to_centroid.T, properties.to_body(self.axis).T @ values)
+        return np.linalg.solve(self._to_centroid.T, to_body(self.axis).T @ values)
 
     def recover(self, resultants) -> Function:
         """Stress in three dimensions under given resultants.
@@ -346,7 +365,7 @@ class DrawnSection(SectionMatrices):
     def recover_warping(self, resultants) -> Function:
         """Displacement (3) of the section beside its rigid motion, body frame, continuous."""
         loads, field = self._unit_loads(resultants), Function(self._operators.space, name="warping")
-        own, axes = mixed(loads, self._solutions.warping), properties.section_axes(self.axis)
+        own, axes = mixed(loads, self._solutions.warping), section_axes(self.axis)
         field.dat.data_wo[...] = own @ axes.T
         return field
 
@@ -394,3 +413,86 @@ class DrawnSection(SectionMatrices):
             axes = material_axes(material, np.eye(3), values_at(space, nodes))
             values[nodes] = getattr(criterion, quantity)(turned(own, axes))
         return field
+
+
+# --- on pyadjoint's tape ------------------------------------------------------------------------------
+class TapedSection(ArrayOperation):
+    """Stiffness and inertia of a drawn section as an operation on C and ρ at its points."""
+
+    # Replays make a new section by ``make()``; the user's section is not changed.
+    # It is also the system of its block on the tape, whose functions are the two matrices.
+    def __init__(self, section: DrawnSection, make: Callable[[], DrawnSection]) -> None:
+        self._section, self._make = section, make
+        elasticity = section.elasticity.function_space()
+        scalar = FunctionSpace(section.mesh, elasticity.ufl_element().sub_elements[0])
+        # For tangents and cotangents alone.
+        self._points = [private(Function(space)) for space in (elasticity, scalar)]
+        matrix = TensorFunctionSpace(section.mesh, "R", 0, shape=(6, 6))
+        self.matrices = tuple(
+            Function(matrix, name=f"section {name}") for name in ("stiffness", "inertia")
+        )
+        super().__init__(self._points, self.matrices)
+        #: C and ρ of each material at the points.
+        self.updates = list(self._updates(scalar))
+        self._read = Sources(*(update.expression for update in self.updates))
+        self._read.take()
+
+    def _updates(self, scalar) -> Iterator[Interpolate]:
+        for _, material, nodes in self._section.regions.nodes(scalar):
+            own = np.zeros(scalar.dof_dset.size, dtype=bool)
+            own[nodes] = True
+            values = in_ufl(material), ufl.as_ufl(material.density)
+            for field, value in zip(self._points, values, strict=True):
+                if extract_coefficients(value):
+                    yield Interpolate(expression=value, target=field, rows=own, adds=True)
+
+    def run(self) -> None:
+        section = self._present()
+        for f, values in zip(self.matrices, (section.stiffness, section.inertia), strict=True):
+            f.dat.data_wo[...] = values.reshape(f.dat.data_ro.shape)
+
+    def _present(self) -> DrawnSection:
+        """The section of the present materials."""
+        if self._read.changed():
+            with stop_annotating():
+                self._section = self._make()
+            self._read.take()
+        return self._section
+
+    def tangents(self, dots):
+        found = self._present().slopes().push(*owned_values(dots))
+        return [m.reshape(f.dat.data_ro.shape) for m, f in zip(found, self.matrices, strict=True)]
+
+    def cotangents(self, bars):
+        return self._present().slopes().pull(*(bar.reshape(6, 6) for bar in bars))
+
+    def cotangent_rates(self, bars, dots):
+        bars = [bar.reshape(6, 6) for bar in bars]
+        return self._present().slopes().pull_rates(bars, *owned_values(dots))
+
+    # --- as the system of its block --------------------------------------------------------------
+    def functions(self) -> dict[str, Function]:
+        """The two matrices."""
+        return {f.name(): f for f in self.matrices}
+
+    model = cached_property(Model)
+    #: Nobody sets the matrices.
+    consistency = cached_property(Consistency)
+
+    def operations(self) -> list[Operation]:
+        """The matrices from the materials."""
+        return [*map(up_to_date, self.updates), self]
+
+
+def made_on_tape(make: Callable[[], Any]) -> Any:
+    """Make a section, and record it on the working tape if its materials contain Functions."""
+    with stop_annotating():
+        section = make()
+    if not annotate_tape():
+        return section
+    with stop_annotating():
+        taped = TapedSection(section, make)
+    if taped.updates:
+        record("Section.from_mesh", taped.run, taped.operations, taped)
+        section.on_tape = taped.matrices
+    return section

@@ -1,10 +1,14 @@
-"""The two 6×6 matrices of a cross-section, with its centres, checks and storage."""
+"""The two 6×6 matrices of a cross-section: centres, axes, conventions, checks and storage.
+
+A section's own axes are the beam's axis and the two transverse ones, right-handed, in this order;
+in them a strain is (twist, two curvatures, stretch, two shears).
+"""
 
 import json
 import os
 import warnings
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import ufl
@@ -17,12 +21,20 @@ from fdgeom.operations.dependent import MadeOnce
 from fdgeom.taping import refuse_recorded
 from fdgeom.validation import Fixed, array, choice, instance, read_only
 
-from . import properties
-
 #: The word for sections in files.
 FORMAT = "fdgeom section"
+#: The beam's axis of each program among (x, y, z); all have forces before moments.
+CONVENTIONS = {"gxbeam": 0, "vabs": 0, "anba": 2, "becas": 2, "beamdyn": 2}
 # Equal to the digits of a printed table at least; and unlike, whatever was rounded.
 _EXACT, _ROUGH = 1e-6, 1e-2
+
+
+class Centres(NamedTuple):
+    """Centres of one section, (2,), or of some, (..., 2), along the transverse axes."""
+
+    shear: np.ndarray
+    tension: np.ndarray
+    mass: np.ndarray
 
 
 class MatrixAlong:
@@ -90,36 +102,40 @@ class SectionMatrices(Fixed):
     @property
     def _own_compliance(self) -> np.ndarray:
         """The compliance in the section's own axes: beam's axis, then the transverse two."""
-        T = properties.to_body(self.axis)
+        T = to_body(self.axis)
         return T.T @ self.compliance @ T
+
+    @property
+    def _centres(self) -> Centres:
+        T = to_body(self.axis)
+        return centres(self._own_compliance, T.T @ self.inertia @ T)
 
     @property
     def shear_centre(self) -> np.ndarray:
         """Shear centre, where a transverse force does not twist, along the transverse axes."""
-        return properties.shear_centre(self._own_compliance)
+        return self._centres.shear
 
     @property
     def tension_centre(self) -> np.ndarray:
         """Tension centre, where an axial force does not bend, along the transverse axes."""
-        return properties.tension_centre(self._own_compliance)
+        return self._centres.tension
 
     @property
     def mass_centre(self) -> np.ndarray:
         """Centre of mass: two coordinates along the transverse axes."""
         self._need_numbers("mass_centre")
-        T = properties.to_body(self.axis)
-        return properties.mass_centre(T.T @ self.inertia @ T)
+        return self._centres.mass
 
     @property
     def principal_axes(self) -> np.ndarray:
         """Directions of principal bending in the body frame, rows of (2, 3), the stiffest first."""
-        directions = properties.principal_bending(self._own_compliance)[1]
-        return directions @ properties.section_axes(self.axis)[:, 1:].T
+        directions = principal_bending(self._own_compliance)[1]
+        return directions @ section_axes(self.axis)[:, 1:].T
 
     @property
     def principal_stiffnesses(self) -> np.ndarray:
         """Bending stiffnesses about :attr:`principal_axes`, the other resultants being zero."""
-        return properties.principal_bending(self._own_compliance)[0]
+        return principal_bending(self._own_compliance)[0]
 
     def _need_numbers(self, name: str) -> None:
         if not self.is_constant:
@@ -140,7 +156,7 @@ class SectionMatrices(Fixed):
         made.made_of = self.made_of
         return made
 
-    def centres_at(self, s) -> properties.Centres:
+    def centres_at(self, s) -> Centres:
         """Shear, tension and mass centre at places of a beam.
 
         Parameters
@@ -162,10 +178,10 @@ class SectionMatrices(Fixed):
         """
         s = array("s", s, wanted="finite arc lengths")
         stiffness, inertia = self._matrices_at("centres_at", s)
-        T = properties.to_body(self.axis)
+        T = to_body(self.axis)
         S = T.T @ np.linalg.inv(stiffness) @ T
-        centres = properties.centres(S, T.T @ inertia @ T)
-        return properties.Centres(*(np.broadcast_to(centre, (*s.shape, 2)) for centre in centres))
+        found = centres(S, T.T @ inertia @ T)
+        return Centres(*(np.broadcast_to(centre, (*s.shape, 2)) for centre in found))
 
     def _matrices_at(self, caller: str, s) -> tuple[np.ndarray, np.ndarray]:
         """Stiffness and inertia there, (..., 6, 6); (6, 6) if they are the same everywhere."""
@@ -182,8 +198,7 @@ class SectionMatrices(Fixed):
         """Stiffness and inertia in the order and axes of another program: see `fdgeom.Section.from_table`."""
         self._need_numbers("to_table")
         return tuple(
-            properties.to_convention(m, convention, self.axis)
-            for m in (self.stiffness, self.inertia)
+            to_convention(m, convention, self.axis) for m in (self.stiffness, self.inertia)
         )
 
     def save(self, path: str | os.PathLike) -> None:
@@ -208,6 +223,78 @@ class SectionMatrices(Fixed):
         write_text(path, COMM_WORLD, lambda file: file.write(text))
 
 
+# --- axes, centres and conventions -------------------------------------------------------------------
+def transverse(axis: int) -> tuple[int, int]:
+    """The two material axes across the beam, in increasing order."""
+    first, second = (k for k in range(3) if k != axis)
+    return first, second
+
+
+def section_axes(axis: int) -> np.ndarray:
+    """P (3, 3): its columns are the section's own axes in the body frame."""
+    return np.eye(3)[:, [axis, *transverse(axis)]]
+
+
+def to_body(axis: int) -> np.ndarray:
+    """T (6, 6) from a section's own axes to the body frame."""
+    # Curvature and moment are axial vectors: they change sign where the axes are left-handed, for
+    # axis=1.
+    P = section_axes(axis)
+    T = np.zeros((6, 6))
+    T[:3, :3], T[3:, 3:] = np.linalg.det(P) * P, P
+    return T
+
+
+def shifted(c) -> np.ndarray:
+    """X (6, 6), the strain at c from that at the reference: K about c is XᵀKX about the reference."""
+    X = np.eye(6, dtype=np.result_type(float, *c))
+    X[3, 1:3] = c[1], -c[0]
+    X[4, 0], X[5, 0] = -c[1], c[0]
+    return X
+
+
+def centres(S: np.ndarray, M: np.ndarray) -> Centres:
+    """All centres from compliances and inertias (..., 6, 6) in the section's own axes."""
+    bending = np.linalg.solve(S[..., 1:3, 1:3], -S[..., 1:3, 3, None])[..., 0]
+    return Centres(
+        # Where bending twists, that is so in the cross-section where its moment vanishes.
+        shear=np.stack([-S[..., 0, 5], S[..., 0, 4]], axis=-1) / S[..., 0, 0, None],
+        tension=np.stack([-bending[..., 1], bending[..., 0]], axis=-1),
+        mass=np.stack([-M[..., 2, 3], M[..., 1, 3]], axis=-1) / M[..., 3, 3, None],
+    )
+
+
+def principal_bending(S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Stiffnesses (2,) and directions (2, 2) of bending alone, the stiffest first."""
+    compliances, vectors = np.linalg.eigh(S[1:3, 1:3])
+    # Of the two senses of each, the one along an axis rather than against it.
+    sense = np.sign(vectors[np.abs(vectors).argmax(axis=0), [0, 1]])
+    return 1 / compliances, (vectors * sense).T
+
+
+def from_convention(name: str, matrix, convention: str, axis: int) -> np.ndarray:
+    """A 6×6 in fdgeom's order and axes from one in that of another program."""
+    choice("convention", convention, CONVENTIONS)
+    given = array(name, matrix, (6, 6))
+    # The axes turn cyclically until the other program's beam axis is `axis`, so right-handed axes
+    # stay right-handed.
+    turn = (axis - CONVENTIONS[convention]) % 3
+    # Entry k of the result's rotations is entry (k - turn) of the other's moments, and so on.
+    order = [(k - turn) % 3 for k in range(3)]
+    where = [3 + k for k in order] + order
+    return given[np.ix_(where, where)]
+
+
+def to_convention(matrix: np.ndarray, convention: str, axis: int) -> np.ndarray:
+    """The inverse of :func:`from_convention`."""
+    numbers = np.arange(36.0).reshape(6, 6)
+    placed = from_convention("matrix", numbers, convention, axis).astype(int)
+    found = np.empty(36)
+    found[placed.ravel()] = np.ravel(matrix)
+    return found.reshape(6, 6)
+
+
+# --- checks ------------------------------------------------------------------------------------------
 def check_positive_definite(name: str, matrices: np.ndarray) -> None:
     """Raise ``ValueError`` unless all matrices (..., 6, 6) are symmetric positive definite."""
     if not np.all(np.isfinite(matrices)):

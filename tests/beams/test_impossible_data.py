@@ -8,7 +8,7 @@ from firedrake import IntervalMesh
 from verification.joined import straight
 
 import fdgeom as fg
-from fdgeom.sections.properties import CONVENTIONS, to_convention
+from fdgeom.sections.matrices import CONVENTIONS, to_convention
 
 STEEL = {"density": 7850.0, "youngs_modulus": 2.1e11, "poisson_ratio": 0.3}
 
