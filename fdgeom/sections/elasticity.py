@@ -6,6 +6,7 @@ once, and a change of a material is a change of a coefficient.
 """
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from types import MappingProxyType
 
 import numpy as np
@@ -30,14 +31,6 @@ MANDEL = ((0, 0, 1.0), (1, 1, 1.0), (2, 2, 1.0), (1, 2, ROOT), (0, 2, ROOT), (0,
 STEP = 1e-30
 
 
-def mandel_basis() -> Iterator[np.ndarray]:
-    """The six symmetric 3×3 matrices of unit norm."""
-    for i, j, factor in MANDEL:
-        matrix = np.zeros((3, 3))
-        matrix[i, j] = matrix[j, i] = 1 / factor
-        yield matrix
-
-
 def to_mandel(tensor) -> list:
     """Mandel's vector of a symmetric 3×3, in UFL or as rows."""
     rows = entries(tensor)
@@ -52,13 +45,19 @@ def from_mandel(vector) -> list[list]:
     return rows
 
 
+def _columns(stress: Callable) -> Iterator[list]:
+    """The columns of C: Mandel's vectors of the stress under the six symmetric 3×3 of unit norm."""
+    for i, j, factor in MANDEL:
+        strain = np.zeros((3, 3))
+        strain[i, j] = strain[j, i] = 1 / factor
+        yield to_mandel(stress(strain))
+
+
 def matrix_of(material: Material) -> np.ndarray:
     """C (..., 6, 6) of a material whose parameters are numbers or arrays of one shape."""
-    columns = [
-        np.stack(np.broadcast_arrays(*to_mandel(material.components(strain, np.eye(3)))))
-        for strain in mandel_basis()
-    ]
-    return np.moveaxis(np.stack(np.broadcast_arrays(*columns), axis=1), (0, 1), (-2, -1))
+    columns = _columns(lambda strain: material.components(strain, np.eye(3)))
+    found = np.stack(np.broadcast_arrays(*chain(*columns)), axis=-1)
+    return np.swapaxes(found.reshape(*found.shape[:-1], 6, 6), -1, -2)
 
 
 class Regions:
@@ -178,11 +177,8 @@ def _is_cellwise(value) -> bool:
 def in_ufl(material) -> Expr:
     """C of a material, 6×6, from its stress in UFL."""
     frame = ufl.as_matrix(np.eye(3).tolist())
-    columns = [
-        to_mandel(material.stress(ufl.as_matrix(strain.tolist()), frame))
-        for strain in mandel_basis()
-    ]
-    return ufl.as_matrix([[columns[j][i] for j in range(6)] for i in range(6)])
+    columns = _columns(lambda strain: material.stress(ufl.as_matrix(strain.tolist()), frame))
+    return ufl.as_matrix([*zip(*columns, strict=True)])
 
 
 def change_of(regions: Regions, parameter, tag, element) -> tuple[np.ndarray, np.ndarray]:
