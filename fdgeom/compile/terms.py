@@ -95,8 +95,6 @@ def _with_degree(i: c.Integral, degree: int) -> c.Integral:
     """An integral with a higher degree, if the own one is estimated and not exact."""
     if not _is_estimated(i) or degree == degree_of(i) or _is_polynomial(i):
         return i
-    # Firedrake adds the degree of the measure to estimates alone.
-    degree += compute_integrand_scaling_factor(i)[1]
     return i.reconstruct(metadata={**i.metadata(), "quadrature_degree": degree})
 
 
@@ -183,7 +181,9 @@ def degree_of(integral: c.Integral) -> int | tuple[int, ...]:
     if not _is_estimated(integral):
         return integral.metadata()["quadrature_degree"]
     degree = estimate_total_polynomial_degree(integral.integrand())
-    return max(degree) if isinstance(degree, tuple) else degree
+    degree = max(degree) if isinstance(degree, tuple) else degree
+    # Firedrake adds the degree of the measure to estimates alone.
+    return degree + compute_integrand_scaling_factor(integral)[1]
 
 
 def with_integrand(integral: c.Integral, integrand: c.Expr) -> Form:

@@ -93,6 +93,19 @@ def test_solves_of_nodes_and_of_cells(family):
     assert np.abs(residual.dat.data_ro).max() <= 1e-14
 
 
+def test_the_estimated_degree_of_general_quadrilaterals():
+    """It has the degree of the measure, where the nodes are no points of the quadrature any more."""
+    mesh = UnitSquareMesh(3, 2, quadrilateral=True)
+    mesh.coordinates.dat.data_wo[...] += (
+        random(mesh.coordinates.function_space(), "x").dat.data_ro / 9
+    )
+    space = FunctionSpace(mesh, "DQ", 1)
+    u, test, f = (random(space, name, k) for k, name in enumerate("utf"))
+    work = ((1 + f) * u - f**2) * test * dx
+    for found, expected in run_both([Solve(work=work, test=test, unknown=u, name="u")], [u]):
+        assert np.abs(found - expected).max() <= 1e-13
+
+
 class Listed:
     """A solve in each cell, what cells give to nodes, and an assignment at nodes."""
 
