@@ -7,7 +7,6 @@ all others are differentiated as forms, and their kernels compute what each cell
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
 from firedrake import (
     CellVolume,
     Form,
@@ -26,13 +25,18 @@ from fdgeom.compile.functionals import Works
 from fdgeom.compile.layout import Part
 from fdgeom.compile.lower import LocalProgram, Lowering, fields_of, name_of, start_of
 from fdgeom.compile.map_layout import Nodes
-from fdgeom.compile.terms import Term, degree_of, terms_of, with_integrand
+from fdgeom.compile.terms import (
+    ROUND_OFF,
+    Term,
+    degree_of,
+    has_points_at_nodes,
+    terms_of,
+    with_integrand,
+)
 from fdgeom.errors import CannotCompile
 from fdgeom.forms import is_real, simplify, slope_by
 from fdgeom.operations import Assemble, Check, Operation, Solve
 
-# Round-off of the tabulation of functions at nodes.
-_ROUND_OFF = 1e-14
 #: More unknowns of a cell take too long to compile.
 _UNKNOWNS = 40
 
@@ -116,7 +120,7 @@ class MapLowering(Lowering):
         measure = kind, *term.measure[:3], degree_of(integral)
         space, layout = self.space_of(kind), self.layout
         if not layout.made_once(
-            ("collocated", *measure), lambda: _has_points_at_nodes(integral, space)
+            ("collocated", *measure), lambda: has_points_at_nodes(integral, space)
         ):
             return False
         if not extract_type(term.rest, c.SpatialCoordinate):
@@ -203,21 +207,11 @@ class MapLowering(Lowering):
         return made
 
 
-def _has_points_at_nodes(integral: c.Integral, space: FunctionSpace) -> bool:
-    # Only at nodes is the square of a function the interpolant of its squares. That the mass matrix
-    # is diagonal says less: that of Legendre's points is, under any exact quadrature.
-    u, squares = Function(space), Function(space)
-    u.dat.data_wo[:] = np.random.default_rng(0).uniform(1.0, 2.0, u.dat.data_ro.shape)
-    squares.dat.data_wo[:] = u.dat.data_ro**2
-    gap = assemble(with_integrand(integral, (u * u - squares) ** 2))
-    return gap <= _ROUND_OFF**2 * assemble(with_integrand(integral, squares**2))
-
-
 def _has_place_of_nodes(integral: c.Integral, x: Function) -> bool:
     # In DG0 all points have the value of the midpoint, at the seam of a periodic mesh a node two places.
     place = SpatialCoordinate(x.function_space().mesh())
     gap = assemble(with_integrand(integral, (x - place) ** 2))
-    return gap <= _ROUND_OFF**2 * assemble(with_integrand(integral, 1 + place**2))
+    return gap <= ROUND_OFF**2 * assemble(with_integrand(integral, 1 + place**2))
 
 
 def _form_of(terms: Sequence[Term]) -> Form | None:

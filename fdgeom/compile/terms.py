@@ -7,7 +7,7 @@ import FIAT
 import numpy as np
 import ufl
 from finat.quadrature import make_quadrature
-from firedrake import Form, Function, FunctionSpace, TestFunction
+from firedrake import Form, Function, FunctionSpace, TestFunction, assemble
 from firedrake.assemble import get_assembler
 from ufl import classes as c
 from ufl.algorithms import extract_coefficients, extract_type
@@ -20,6 +20,8 @@ from fdgeom.errors import CannotCompile
 from fdgeom.forms import simplify
 from fdgeom.operations.dependent import Dependent, assembled
 
+#: Round-off of the tabulation of functions at nodes.
+ROUND_OFF = 1e-14
 #: More points would make more code than the cache holds.
 _POINTS = 6
 # A product that would expand into more terms stays one term.
@@ -190,6 +192,17 @@ def with_integrand(integral: c.Integral, integrand: c.Expr) -> Form:
     """Another integrand under the quadrature of an integral."""
     metadata = {**integral.metadata(), "quadrature_degree": degree_of(integral)}
     return Form([integral.reconstruct(integrand=integrand, metadata=metadata)])
+
+
+def has_points_at_nodes(integral: c.Integral, space: FunctionSpace) -> bool:
+    """Whether the points of an integral's quadrature are the nodes of a scalar space."""
+    # Only at nodes is the square of a function the interpolant of its squares. That the mass matrix
+    # is diagonal says less: that of Legendre's points is, under any exact quadrature.
+    u, squares = Function(space), Function(space)
+    u.dat.data_wo[:] = np.random.default_rng(0).uniform(1.0, 2.0, u.dat.data_ro.shape)
+    squares.dat.data_wo[:] = u.dat.data_ro**2
+    gap = assemble(with_integrand(integral, (u * u - squares) ** 2))
+    return gap <= ROUND_OFF**2 * assemble(with_integrand(integral, squares**2))
 
 
 def rule_of(integral: c.Integral) -> tuple[list[float], list[float]]:

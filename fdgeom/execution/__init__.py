@@ -4,7 +4,7 @@
   are stored, and their adjoint steps;
 - `assembly`: forms assembled in place;
 - `snes`: solves by SNES objects that are held for a whole run; `defaults`: their options and convergence
-  tests for each kind of equations, which tests of Jacobians find;
+  tests for each kind of equations;
 - `options`: the user's PETSc options, which of compiled code and PETSc performs steps, solves that PETSc
   takes over, and PETSc's messages.
 """

@@ -1,33 +1,25 @@
-"""Default PETSc options and convergence tests for each kind of equations; tests of Jacobians find the
-kind.
-"""
+"""Default PETSc options and convergence tests for each kind of equations."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
-from firedrake import (
-    COMM_SELF,
-    Constant,
-    Form,
-    Function,
-    FunctionSpace,
-    UnitCubeMesh,
-    UnitIntervalMesh,
-    UnitSquareMesh,
-    assemble,
-    derivative,
-)
-from firedrake.mg.ufl_utils import ReconstructIntegrand
+from firedrake import Constant, Form, Function, assemble, derivative
 from tsfc.ufl_utils import extract_firedrake_constants
-from ufl.algorithms import replace
+from ufl.algorithms import extract_arguments, replace
 from ufl.algorithms.map_integrands import map_integrand_dags
-from ufl.classes import Integral
+from ufl.classes import CellAvg, Expr, FacetAvg, Grad
+from ufl.corealg.traversal import unique_pre_traversal
 
-from fdgeom.data import Snapshot, entries
-from fdgeom.forms import MATRIX_COMPILER, EachCase, is_affine, simplify
+from fdgeom.data import entries
+from fdgeom.forms import (
+    MATRIX_COMPILER,
+    EachCase,
+    has_nodal_values,
+    is_affine,
+    scalar_space,
+    simplify,
+)
 from fdgeom.operations import LOCAL_TEST, ConvergenceTest
 
 #: Solves go to round-off, so that invariants hold to the last digits.
@@ -45,6 +37,8 @@ LOCAL = {"mat_type": "baij", "ksp_type": "preonly", "pc_type": "pbjacobi"}
 #: One sparse LU of everything.
 COUPLED = {"mat_type": "aij", "ksp_type": "preonly", "pc_type": "lu"}
 
+#: Integrals whose points may be nodes.
+_AT_NODES = ("cell", "exterior_facet")
 # Up to this number of unknowns a plain LU, in spite of its fill, is faster than a Schur complement.
 _SMALL = 1000
 _MUMPS = {"pc_factor_mat_solver_type": "mumps", "mat_mumps_icntl_7": 5}
@@ -123,100 +117,32 @@ def saddle(residual: Form, unknown: Function) -> Numerics:
     return Numerics(saddle_defaults(residual, unknown), ConvergenceTest())
 
 
-_MESHES = {
-    "interval": lambda: UnitIntervalMesh(3, comm=COMM_SELF),
-    "triangle": lambda: UnitSquareMesh(2, 2, comm=COMM_SELF),
-    "quadrilateral": lambda: UnitSquareMesh(2, 2, quadrilateral=True, comm=COMM_SELF),
-    "tetrahedron": lambda: UnitCubeMesh(1, 1, 1, comm=COMM_SELF),
-}
-
-
 def is_local(residual: Form, unknown: Function) -> bool:
-    """Whether the equations of a residual couple only unknowns of one node; never for a mixed unknown."""
+    """Whether the equations of a residual couple only unknowns of one node; never for a mixed unknown.
+
+    Integrals over interior facets count as coupling.
+    """
+    # Inside of the function: motions and methods can be read without the compiler.
+    from fdgeom.compile.terms import has_points_at_nodes
+
     space = unknown.function_space()
-    if len(space) > 1:
+    if len(space) > 1 or not has_nodal_values(space):
         return False
-    # The Jacobian is assembled with random values: every entry between two nodes must be exactly zero
-    # (collocated quadratures give exact zeros). A few cells of the mesh's type suffice; where they
-    # cannot be used (extruded or curved meshes, several meshes, values that are not finite), the
-    # whole mesh is assembled with the present coefficients and a random unknown.
-    # Both sides of conditionals count, where both are defined: one may be where no value is tried.
-    jacobian = simplify(derivative(residual, unknown))
-    found = _on_few_cells(map_integrand_dags(EachCase(), jacobian), space)
-    found = _on_few_cells(jacobian, space) if found is None else found
-    return _on_whole_mesh(jacobian, unknown) if found is None else found
+    # Only the unknown counts: coefficients may have values of other nodes.
+    integrals = simplify(derivative(residual, unknown)).integrals()
+    if any(
+        i.integral_type() not in _AT_NODES or _reads_neighbours(i.integrand()) for i in integrals
+    ):
+        return False
+    return all(has_points_at_nodes(i, scalar_space(space)) for i in integrals)
 
 
-def _on_few_cells(jacobian: Form, space) -> bool | None:
-    """The answer of a small mesh; None if it cannot be used or gives numbers that are not finite."""
-    mesh = space.mesh()
-    cell = mesh.ufl_cell().cellname
-    if cell not in _MESHES or mesh.geometric_dimension != mesh.topological_dimension:
-        return None
-    if len(jacobian.ufl_domains()) > 1:
-        return None
-    # Meshes of several communicators may have one number, which is all that UFL compares.
-    while (small := _small_mesh(cell)) == mesh:
-        _small_mesh.cache_clear()
-    rng = np.random.default_rng(0)
-
-    def on_small_mesh(item, _, coefficient_mapping=None):
-        """A mesh, a space or a function, as ReconstructIntegrand asks for them."""
-        if isinstance(item, Function):
-            made = Function(on_small_mesh(item.function_space(), None))
-            for part in made.subfunctions:
-                values = part.dat.data_wo
-                values[...] = rng.uniform(0.5, 1.5, values.shape)
-            return made
-        return FunctionSpace(small, item.ufl_element()) if hasattr(item, "ufl_element") else small
-
-    constants = {
-        c: Constant(rng.uniform(0.5, 1.5, c.ufl_shape))
-        for c in extract_firedrake_constants(jacobian)
-    }
-    functions = {f: on_small_mesh(f, None) for f in jacobian.coefficients()}
-    move = ReconstructIntegrand(
-        lambda item, *_, **__: functions.get(item) or on_small_mesh(item, None)
+def _reads_neighbours(integrand: Expr) -> bool:
+    """Whether an integrand has a derivative or a mean of an argument."""
+    return any(
+        isinstance(e, Grad | CellAvg | FacetAvg) and extract_arguments(e)
+        for e in unique_pre_traversal(integrand)
     )
-    made = Form(
-        [
-            Integral(move(replace(i.integrand(), constants)), i.integral_type(), small,
-                     "everywhere", i.metadata(), None)
-            for i in jacobian.integrals()
-        ]
-    )  # fmt: skip
-    couplings = _couplings(made, space.block_size)
-    return not couplings.any() if np.isfinite(couplings).all() else None
-
-
-@cache
-def _small_mesh(cell: str):
-    """A few cells of a type without special shape: right angles make stiffnesses vanish."""
-    mesh = _MESHES[cell]()
-    places = mesh.coordinates.dat.data_wo
-    places += np.random.default_rng(1).uniform(-0.1, 0.1, places.shape)
-    return mesh
-
-
-def _on_whole_mesh(jacobian: Form, unknown: Function) -> bool:
-    space = unknown.function_space()
-    with _random_values(unknown):
-        couplings = _couplings(jacobian, space.block_size)
-    return not space.comm.allreduce(int(np.any(couplings != 0)))
-
-
-@contextmanager
-def _random_values(function: Function) -> Iterator[None]:
-    """Context in which a Function has random values."""
-    keep = Snapshot(function.subfunctions)
-    keep.take()
-    rng = np.random.default_rng(0)
-    for f in function.subfunctions:
-        f.dat.data_wo[...] = rng.uniform(0.5, 1.5, f.dat.data_ro.shape)
-    try:
-        yield
-    finally:
-        keep.restore()
 
 
 def _random_data(form: Form) -> dict:
@@ -232,13 +158,6 @@ def _random_data(form: Form) -> dict:
             for part in made[f].subfunctions:
                 part.dat.data_wo[...] = rng.uniform(0.5, 1.5, part.dat.data_ro.shape)
     return made
-
-
-def _couplings(jacobian: Form, block: int) -> np.ndarray:
-    """The matrix entries between different nodes in this rank's rows."""
-    matrix = assemble(jacobian, mat_type="aij", form_compiler_parameters=MATRIX_COMPILER).petscmat
-    rows, columns, values = entries(matrix)
-    return values[rows // block != columns // block]
 
 
 def first_block_is_diagonal(residual: Form, unknown: Function) -> bool:

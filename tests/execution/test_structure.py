@@ -1,10 +1,7 @@
 """Which residuals couple the unknowns of one node only."""
 
-import time
-
 import pytest
 from firedrake import (
-    CellVolume,
     Constant,
     Function,
     FunctionSpace,
@@ -14,13 +11,15 @@ from firedrake import (
     TestFunction,
     UnitSquareMesh,
     VectorFunctionSpace,
+    avg,
+    cell_avg,
     conditional,
     dot,
+    dS,
     dx,
     grad,
     gt,
     inner,
-    ln,
     lt,
     max_value,
     sqrt,
@@ -31,7 +30,6 @@ from ways import solvers_of
 
 import fdgeom as fg
 from fdgeom.execution import is_local
-from fdgeom.execution.defaults import _small_mesh
 from fdgeom.forms import is_affine
 from fdgeom.measures import gauss, vertex
 
@@ -111,31 +109,15 @@ def test_a_coupling_behind_a_condition_is_one(mesh, factor):
     assert is_local(guarded * u**3 * v * vertex(mesh), u)
 
 
-def test_a_mesh_with_the_number_of_another_one():
-    """Firedrake numbers the meshes of each communicator, and UFL compares these numbers alone."""
-    here = FunctionSpace(IntervalMesh(2, 1.0), "DG", 0)
-    there = FunctionSpace(_small_mesh("interval"), "DG", 0)
-    ahead = Function(here).uid - Function(there).uid
-    for _ in range(abs(ahead)):
-        Function(there if ahead > 0 else here)
-    _small_mesh.cache_clear()
-    mesh, small = IntervalMesh(4, 1.0), _small_mesh("interval")
-    assert small == mesh
-    V = FunctionSpace(mesh, "CG", 1)
+def test_nodes_that_are_not_local():
+    """Points that were nodes by the degree of the integrand, and values of both sides of a facet."""
+    mesh = UnitSquareMesh(2, 2, quadrilateral=True)
+    V = FunctionSpace(mesh, "DQ", 1)
     u, v = Function(V), TestFunction(V)
-    # The time, so that no kernel is found on disk.
-    factor = time.time() * CellVolume(mesh)
-    assert is_local(factor * u**3 * v * vertex(mesh), u)
-    assert not is_local(factor * u**3 * v * dx, u)
-
-
-def test_values_that_random_numbers_do_not_suit(mesh):
-    """ln(10 - f) is finite as it is and at no random value of the constant, so the whole mesh is asked."""
-    V = FunctionSpace(mesh, "CG", 1)
-    u, v, c = Function(V), TestFunction(V), Constant(-10.0)
-    f = Function(V)
-    assert is_local(ln(-c - f) * u * v * vertex(mesh), u)
-    assert not is_local(ln(-c - f) * u * v * dx, u)
+    assert is_local(u * v * dx(degree=2), u)
+    assert not is_local(u * v * dx, u)  # of degree 4 there
+    assert not is_local(u * v * dx(degree=2) + avg(u) * avg(v) * dS, u)
+    assert not is_local(cell_avg(u) * v * dx(degree=2), u)
 
 
 def test_affine(mesh):
