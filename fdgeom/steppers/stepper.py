@@ -303,27 +303,14 @@ class Stepper(OffTape, Method, Restart, Compiled, NotCopied):
 
     def _take(self, most: int) -> None:
         """Take a step, or up to ``most`` compiled ones, or none if that fails."""
-        before = self.clock
-        if before.dt == before.last_dt:
-            self._take_evenly(most)
-            return
-        self._before_change.take()
-        try:
-            self._rescale(before.dt / before.last_dt)
-            self._take_evenly(most)
-        except BaseException:  # also Ctrl-C and a lack of memory leave a completed step
-            with shielded():
-                if self.clock is before:
-                    self._before_change.restore()
-            raise
-
-    def _take_evenly(self, most: int) -> None:
         before, why, done, again, turns = self.clock, None, 0, 0, self.system.turns
         branch = None if turns is None else turns.branch()
         finite = None
         most = most if branch is None else min(most, _LOOKS)
         self._snapshot.take()
         try:
+            if before.dt != before.last_dt:
+                self._rescale(before.dt / before.last_dt)
             if (compiled := self._code.made) is None:
                 done = 1
                 self._step(self.t, self.clock.dt)
@@ -339,7 +326,9 @@ class Stepper(OffTape, Method, Restart, Compiled, NotCopied):
                 vars(self)["clock"] = clock
             if not (math.isfinite(clock.t) and self._snapshot.sees_finite(finite)):
                 raise SolveFailed("the new state or its time is not finite")
-        except BaseException as failure:  # as in `_take`
+            if why is not None and not done:
+                raise why  # so that the rescaling is undone
+        except BaseException as failure:  # also Ctrl-C and a lack of memory leave a completed step
             with shielded():
                 self.clock = before
                 self._snapshot.restore()
@@ -349,7 +338,7 @@ class Stepper(OffTape, Method, Restart, Compiled, NotCopied):
                 raise self._failed(failure) from failure
             again = done
         for _ in range(again):
-            self._take_evenly(1)  # one by one, to come to the last good state
+            self._take(1)  # one by one, to come to the last good state
         if why is not None:
             raise self._failed(why)
 
@@ -358,10 +347,6 @@ class Stepper(OffTape, Method, Restart, Compiled, NotCopied):
             str(failure), t=self.t, step=self.steps, residual=failure.residual,
             remedy=failure.remedy,
         )  # fmt: skip
-
-    @cached_property
-    def _before_change(self) -> Snapshot:
-        return Snapshot(self.state_functions)
 
     # --- its operations ------------------------------------------------------------------------
     def _take_apart(self, flows: Sequence[Flow]) -> None:
