@@ -8,7 +8,7 @@ belong to :mod:`fdgeom.systems` and :mod:`fdgeom.beams`, runs with output to
 - `compiled`: steps in compiled code; `stages`: a part that methods share;
 - `sweep`: `PoissonIntegrator` and its symmetric form; `partitioned`, `runge_kutta`,
   `generating_function`, `discrete_gradient` (`mean_derivative`): Poisson and Hamiltonian systems;
-- `rattle`, `discrete_lagrangian` (`holonomic`), `nonholonomic`: constrained systems;
+- `rattle`, `discrete_lagrangian` (`holonomic`): constrained systems;
 - `splitting`, `composition`: methods of high order from others;
 - `alpha`: the generalized-α family; `beams`: `EnergyMomentum`, `VariationalIntegrator`.
 """
@@ -31,9 +31,8 @@ from fdgeom.steppers.beams.energy_momentum import EnergyMomentum
 from fdgeom.steppers.beams.variational import VariationalIntegrator
 from fdgeom.steppers.composition import Composition
 from fdgeom.steppers.discrete_gradient import DiscreteGradient
-from fdgeom.steppers.discrete_lagrangian import DiscreteLagrangian
+from fdgeom.steppers.discrete_lagrangian import DiscreteLagrangian, NonholonomicMidpoint
 from fdgeom.steppers.generating_function import GeneratingFunction4
-from fdgeom.steppers.nonholonomic import NonholonomicMidpoint
 from fdgeom.steppers.partitioned import StormerVerlet, SymplecticEuler
 from fdgeom.steppers.rattle import RATTLE, SHAKE
 from fdgeom.steppers.runge_kutta import GaussLegendre, RungeKutta4
