@@ -9,7 +9,7 @@ from ufl.algorithms import extract_coefficients
 from ufl.core.expr import Expr
 
 from fdgeom.forms import is_zero, rename, simplify
-from fdgeom.operations.copy import zero_rest
+from fdgeom.operations.copy import Copy, zero_rest
 from fdgeom.operations.operation import Cotangents, Operation, Tangents, Work
 from fdgeom.validation import instance
 
@@ -114,6 +114,11 @@ def gradient(
     if not by:
         return []
     zeroes = [made for f in by for made in zero_rest(timed, f, cotangents)]
+    for bar in [op.target for op in zeroes if op.target in extract_coefficients(work)]:
+        # The operation has set a part of a mixed Function, which it also reads.
+        own = Function(bar.function_space(), name=bar.name())
+        zeroes.insert(0, Copy(source=bar, target=own, **timed))
+        work = ufl.replace(work, {bar: own})
     adds = frozenset(cotangents[f] for f in by if f in cotangents)
     cotangents.add(by)
     targets = {f: cotangents[f] for f in by}

@@ -78,7 +78,7 @@ class Copy(Operation):
         return Copy(source=source, target=target, rows=self.rows, adds=adds, **self._timed())
 
 
-def zero_rest(timed: dict, f: Function, cotangents: Cotangents) -> list[Operation]:
+def zero_rest(timed: dict, f: Function, cotangents: Cotangents) -> list[Copy]:
     """The operations that set the zero parts of the cotangent of a mixed Function with other parts."""
     if f not in cotangents:
         return []

@@ -119,21 +119,25 @@ def _adjoint(
     if not any(f in cotangents for f in targets):
         return []
     bars = [cotangents.get(f) for f in targets]
-    active = [f if f is not None and cotangents.is_active(f) else None for f in sources]
     if dots is None:
         cotangents.drop(targets)
-    places = [None if f is None else (cotangents[f], f in cotangents) for f in active]
-    cotangents.add(f for f in active if f is not None)
+    places: list[tuple[Function, list[bool]] | None] = []
+    for f in sources:
+        if f is None or not cotangents.is_active(f):
+            places.append(None)
+        else:
+            places.append((cotangents[f], [part in cotangents for part in parts(f)]))
+            cotangents.add([f])
     return [_Adjoint(op, bars, places, dots)]
 
 
 class _Adjoint(OperationOn):
     """The cotangents of an :class:`ArrayOperation`, or their rates along tangents."""
 
-    # places: for each source its cotangent, and whether to add to it.
+    # places: for each source its cotangent, and whether to add to each part of it.
     def __init__(self, op: ArrayOperation, bars, places, dots) -> None:
         self.op, self.bars, self.places, self.dots = op, bars, places, dots
-        own = [*bars, *(dots or ()), *(p[0] for p in places if p and p[1])]
+        own = [*bars, *(dots or ()), *(p[0] for p in places if p and any(p[1]))]
         read = [*op.reads, *(f for f in own if f is not None)]
         super().__init__(read, [p[0] for p in places if p is not None])
 
@@ -151,16 +155,16 @@ class _Adjoint(OperationOn):
                 _put(*place, values)
 
 
-def _put(target: Function, adds: bool, values: Values) -> None:
-    """Set or add the values of a cotangent."""
+def _put(target: Function, adds: Sequence[bool], values: Values) -> None:
+    """Set the parts of a cotangent, or add to them."""
     if isinstance(values, Cofunction):
         values = [part.dat.data_ro for part in parts(values)]
     elif isinstance(values, np.ndarray):
         values = [values]
     for k, part in enumerate(parts(target)):
         if values is not None:
-            part.dat.data_wo[...] = values[k] + (part.dat.data_ro if adds else 0.0)
-        elif not adds:
+            part.dat.data_wo[...] = values[k] + (part.dat.data_ro if adds[k] else 0.0)
+        elif not adds[k]:
             part.dat.data_wo[...] = 0.0
 
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from firedrake import Function, FunctionSpace
+from firedrake import Function, FunctionSpace, TestFunction, dx, split
 
 import fdgeom as fg
 from fdgeom.execution import Executor, Trajectory
-from fdgeom.operations import ArrayOperation, Map, Tangents, linearise, owned_values
+from fdgeom.operations import ArrayOperation, Assemble, Map, Tangents, linearise, owned_values
 
 
 class Product(ArrayOperation):
@@ -95,3 +95,41 @@ def test_the_same_as_a_map(seeded, rng):
     for a, b in zip(one, other, strict=True):
         assert b == pytest.approx(a, rel=1e-12, abs=1e-13)
     assert max(np.abs(a).max() for a in one) > 0.1
+
+
+class ProductOfParts(ArrayOperation):
+    """q <- q p for the parts of z."""
+
+    def __init__(self, z):
+        super().__init__([z], z.subfunctions[:1])
+
+    def run(self):
+        q, p = self.reads[0].subfunctions
+        q.dat.data_wo[...] = q.dat.data_ro * p.dat.data_ro
+
+    def cotangents(self, bars):
+        q, p = (f.dat.data_ro.copy() for f in self.reads[0].subfunctions)
+        return [[bars[0] * p, bars[0] * q]]
+
+
+def assembled_product(z):
+    w = TestFunction(z.subfunctions[0].function_space())
+    q, p = split(z)
+    return Assemble(work=w * q * p * dx, by={w: z.subfunctions[0]})
+
+
+@pytest.mark.parametrize("make", [ProductOfParts, assembled_product])
+def test_a_part_is_set_from_the_whole(make, rng):
+    """q <- q p on an interval of length 1: q̄ is overwritten, p̄ is added to."""
+    space = FunctionSpace(fg.copies(1), "DG", 0)
+    z = Function(space * space)
+    q, p = z.subfunctions
+    made = Trajectory([make(z)], [q, p], [z])
+    (a, b), bars = rng.uniform(1, 2, (2, 1)), rng.uniform(1, 2, (2, 1))
+    Functions.put([q, p], [a, b])
+    Functions.put([made.cotangents[f] for f in (q, p)], bars)
+    made.advance(0.0, 1.0)
+    made.pull()
+    found = [made.cotangents[f].dat.data_ro for f in (q, p)]
+    expected = bars[0] * b, bars[1] + bars[0] * a
+    assert np.array(found) == pytest.approx(np.array(expected), rel=1e-14)
