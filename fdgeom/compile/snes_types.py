@@ -18,7 +18,6 @@ from fdgeom.errors import CannotCompile
 from fdgeom.forms import simplify
 from fdgeom.messages import Described
 from fdgeom.operations import PROBLEM, WORDS, Prescribed, Reason, Solve, dofs_of
-from fdgeom.operations.convergence import PETSC_REASONS
 
 # PETSc's stubs make a reason an int and take a ConvergedReason.
 REASON: Any = PETSc.SNES.ConvergedReason
@@ -127,7 +126,7 @@ class LocalNewton(Described):
         unit.tolerate(*tolerances)
         start = x.copy()
         if self._watched or snes.getMonitor():
-            reason = self._together(snes, x, *tolerances)
+            reason: Any = self._together(snes, x, *tolerances)
         else:
             reason = self._solve(x)
             self.iterations = self._iterations() - before
@@ -137,7 +136,7 @@ class LocalNewton(Described):
             return
         start.copy(x)
         spread(x.getArray(readonly=True), self._fields)
-        snes.setConvergedReason(PETSC_REASONS[reason])
+        snes.setConvergedReason(reason)
 
     def _iterations(self) -> int:
         return self._executor.stats()["newton_iterations"]
@@ -171,14 +170,14 @@ class LocalNewton(Described):
         self.iterations = 0
         while not (norm <= rtol * first or norm <= atol):
             if self.iterations == max_it:
-                return -1
+                return Reason.TOO_MANY
             if reason := self._solve(x):
                 return reason
             before, norm = norm, norm_now()
             self.iterations += 1
             show_iteration(snes, self.iterations, norm)
             if not np.isfinite(norm):
-                return -3
+                return Reason.NOT_FINITE
             if norm >= before and norm <= 1e-8 * first:
                 break  # round-off
         return 0
@@ -250,9 +249,9 @@ class ChainNewton(Described):
         self.failure = WORDS[reason]
         # That of a convergence test is PETSc's already.
         if reason != Reason.GROWN:
-            snes.setConvergedReason(PETSC_REASONS[reason])
+            snes.setConvergedReason(reason)
 
-    def _iterate(self, snes: PETSc.SNES) -> tuple[int, int]:
+    def _iterate(self, snes: PETSc.SNES) -> tuple[Any, int]:
         run, report = self._iteration.run, self._iteration.report
         step, done, limit = 0.0, 0, snes.getTolerances()[3]
         while True:

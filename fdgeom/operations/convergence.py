@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Any
 
 import numpy as np
 from firedrake import Function
@@ -14,19 +13,20 @@ from petsc4py import PETSc
 class Reason(IntEnum):
     """Why Newton's iteration goes on (0), has converged (positive) or has failed (negative).
 
-    The compiled iteration has the same numbers (``Reason`` in ``compile/cpp/convergence.hpp``).
+    The numbers are PETSc's, but for NOT_CONTRACTING, and those of the compiled iteration (``Reason``
+    in ``compile/cpp/convergence.hpp``).
     """
 
     ITERATING = 0
-    ABSOLUTE = 1
-    RELATIVE = 2
-    UPDATE = 3
-    TOO_MANY = -1
-    SINGULAR = -2
-    NOT_FINITE = -3
-    GROWN = -5
-    NOT_CONTRACTING = -6
-    CIRCLING = -7
+    ABSOLUTE = 2
+    RELATIVE = 3
+    UPDATE = 4
+    SINGULAR = -3
+    NOT_FINITE = -4
+    TOO_MANY = -5
+    CIRCLING = -8
+    GROWN = -9
+    NOT_CONTRACTING = -20
 
 
 #: Why an iteration has failed.
@@ -37,21 +37,6 @@ WORDS: dict[int, str] = {
     Reason.GROWN: "a residual that has grown",
     Reason.NOT_CONTRACTING: "updates that do not get smaller",
     Reason.CIRCLING: "updates that circle, as at the kink of friction",
-}
-_OF_PETSC = PETSc.SNES.ConvergedReason
-#: PETSc's numbers.
-PETSC_REASONS: dict[int, Any] = {
-    Reason.ITERATING: _OF_PETSC.ITERATING,
-    Reason.ABSOLUTE: _OF_PETSC.CONVERGED_FNORM_ABS,
-    Reason.RELATIVE: _OF_PETSC.CONVERGED_FNORM_RELATIVE,
-    Reason.UPDATE: _OF_PETSC.CONVERGED_SNORM_RELATIVE,
-    Reason.TOO_MANY: _OF_PETSC.DIVERGED_MAX_IT,
-    Reason.SINGULAR: _OF_PETSC.DIVERGED_LINEAR_SOLVE,
-    Reason.NOT_FINITE: _OF_PETSC.DIVERGED_FUNCTION_NANORINF,
-    Reason.GROWN: _OF_PETSC.DIVERGED_DTOL,
-    # Another attempt follows, so PETSc should not report a failure.
-    Reason.NOT_CONTRACTING: _OF_PETSC.CONVERGED_ITS,
-    Reason.CIRCLING: _OF_PETSC.DIVERGED_LOCAL_MIN,
 }
 
 #: Round-off, for ``unnoticed``.
@@ -152,7 +137,10 @@ class Watch:
             guess = snes.getSolution().norm() if self.contracting else 0.0
             of = self.test.of
             self.begin(rtol, atol, stol, guess, _norm(of) if of is not None else 0.0)
-        return PETSC_REASONS[self.decide(iteration, *norms)]
+        reason = self.decide(iteration, *norms)
+        # After updates that do not contract another attempt follows: PETSc should not report a failure.
+        contracting = reason != Reason.NOT_CONTRACTING
+        return reason if contracting else PETSc.SNES.ConvergedReason.CONVERGED_ITS
 
     def begin(self, rtol: float, atol: float, stol: float, guess: float, of: float) -> None:
         """Begin an iteration with the tolerances and the norms of the guess and of ``test.of``."""

@@ -14,7 +14,6 @@ from fdgeom.execution import COUPLED
 from fdgeom.execution.options import divergence, refuse_unknown, set_from_options, show_reason
 from fdgeom.execution.options import reason as petsc_reason
 from fdgeom.operations import Reason
-from fdgeom.operations.convergence import PETSC_REASONS
 from fdgeom.statics.problem import EquilibriumProblem, PathCondition
 from fdgeom.statics.stability import Stability, stability_of
 
@@ -133,7 +132,7 @@ class GroupNewton:
             self._first = f
         rtol, atol, stol, _ = snes.getTolerances()
         tolerances = rtol, atol, stol, snes.getDivergenceTolerance()
-        return PETSC_REASONS[decide(tolerances, iteration, (size, step, f), self._first)]
+        return decide(tolerances, iteration, (size, step, f), self._first)
 
     def _put_given(self, u: np.ndarray, f: np.ndarray, iteration: int) -> None:
         """Replace increments of held nodes in a residual by the forces that they cause."""

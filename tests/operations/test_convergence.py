@@ -1,6 +1,7 @@
 """When Newton's iteration ends, by sequences of norms whose end is known by hand, in Python and in C++."""
 
 import ctypes
+import re
 import subprocess
 from contextlib import nullcontext
 from pathlib import Path
@@ -13,6 +14,7 @@ import fdgeom
 from fdgeom.operations import ConvergenceTest, Reason, Watch
 
 CPP = Path(fdgeom.__file__).parent / "compile" / "cpp"
+HEADER = CPP / "convergence.hpp"
 PETSC = PETSc.SNES.ConvergedReason
 ON, ABSOLUTE, RELATIVE, UPDATE = Reason.ITERATING, Reason.ABSOLUTE, Reason.RELATIVE, Reason.UPDATE
 
@@ -140,6 +142,27 @@ def test_compiled_decisions(compiled, name):
     compiled(ctypes.byref(Test(**given)), d(guess), d(of), flat, ctypes.c_long(len(norms)), found)
     assert list(found)[: number + 1] == [ON] * number + [reason]
     assert list(found)[: number + 1] == in_python(test, guess, of, norms)[: number + 1]
+
+
+def test_the_same_numbers():
+    """Those of the compiled iteration are ours, and all but one PETSc's."""
+    names = re.findall(r"(\w+) = (-?\d+)", re.search(r"enum {([^}]*)}", HEADER.read_text())[1])
+    assert {name.upper(): int(number) for name, number in names} == {r.name: r for r in Reason}
+    of_petsc = {
+        PETSC.ITERATING: Reason.ITERATING,
+        PETSC.CONVERGED_FNORM_ABS: Reason.ABSOLUTE,
+        PETSC.CONVERGED_FNORM_RELATIVE: Reason.RELATIVE,
+        PETSC.CONVERGED_SNORM_RELATIVE: Reason.UPDATE,
+        PETSC.DIVERGED_LINEAR_SOLVE: Reason.SINGULAR,
+        PETSC.DIVERGED_FUNCTION_NANORINF: Reason.NOT_FINITE,
+        PETSC.DIVERGED_MAX_IT: Reason.TOO_MANY,
+        PETSC.DIVERGED_LOCAL_MIN: Reason.CIRCLING,
+        PETSC.DIVERGED_DTOL: Reason.GROWN,
+    }
+    assert all(number == reason for number, reason in of_petsc.items())
+    assert set(Reason) - set(of_petsc.values()) == {Reason.NOT_CONTRACTING}
+    others = {getattr(PETSC, name) for name in dir(PETSC) if name.isupper()} - set(of_petsc)
+    assert others.isdisjoint(Reason)
 
 
 def test_petsc_reasons():

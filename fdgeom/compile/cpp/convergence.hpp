@@ -14,15 +14,15 @@ struct Test {
 struct Reason {
   enum {
     iterating = 0,
-    absolute = 1,
-    relative = 2,
-    update = 3,
-    too_many = -1,
-    singular = -2,
-    not_finite = -3,
-    grown = -5,
-    not_contracting = -6,
-    circling = -7
+    absolute = 2,
+    relative = 3,
+    update = 4,
+    singular = -3,
+    not_finite = -4,
+    too_many = -5,
+    circling = -8,
+    grown = -9,
+    not_contracting = -20
   };
 };
 

@@ -101,7 +101,7 @@ struct Nothing {
 };
 
 constexpr int inverse_size = 64;
-constexpr int exceeded = -4;  // of a check; other failures are a `Reason`
+constexpr int exceeded = -21;  // of a check; other failures are a `Reason`
 
 FDGEOM_INLINE raw &at(double *p, long k, int c, int size) { return *(raw *)(p + (k * size + c) * W); }
 // The same of the place after each.
