@@ -41,8 +41,6 @@ WORDS: dict[int, str] = {
 
 #: Round-off, for ``unnoticed``.
 EPSILON = float(np.finfo(float).eps)
-# If the residual has grown by this factor, a small update means nothing.
-_LOST = 1e15
 # Updates before circles are looked for, and the number of updates that are compared with those before.
 _EARLY, _RECENT = 8, 4
 
@@ -74,9 +72,11 @@ class ConvergenceTest:
         with the slope of all updates together it means an update of at most this times ``small``, or
         ``stol``, times the unknown. By default that is not asked: where stiffnesses differ by many
         orders, round-off of stiff directions is as large as the first residual.
+    growth : float, optional
+        If the residual has grown by this factor, a small update means nothing.
     gives_up : bool, optional
-        Whether the iteration fails if the residual has grown by 1e15; by default it goes on until a
-        linear solve fails.
+        Whether the iteration fails if the residual has grown by ``growth``; by default it goes on
+        until a linear solve fails.
     notices_circles : bool, optional
         Whether the iteration fails if updates circle, as at the kink of dry friction: after eight
         updates, if none of the last four is below half of the smallest one before.
@@ -98,6 +98,7 @@ class ConvergenceTest:
     small: float = 1e-8
     left: float = 1e-6
     secant: float = 0.0
+    growth: float = 1e15
     gives_up: bool = False
     notices_circles: bool = False
     rtol: float = 1e-13
@@ -155,7 +156,7 @@ class Watch:
 
     def _decide(self, iteration: int, x: float, step: float, f: float) -> Reason:
         test, (rtol, atol, stol) = self.test, self._tolerances
-        if not math.isfinite(f) or math.isnan(step):
+        if not (math.isfinite(f) and math.isfinite(x)) or math.isnan(step):
             return Reason.NOT_FINITE
         if iteration == 0:
             self._first = self._before = f
@@ -165,7 +166,7 @@ class Watch:
             return Reason.ABSOLUTE
         if iteration == 0:
             return Reason.ITERATING
-        lost = f > _LOST * self._first
+        lost = f > test.growth * self._first
         if lost and test.gives_up:
             return Reason.GROWN
         if f <= rtol * self._first:

@@ -19,7 +19,7 @@ from fdgeom.execution import Numerics
 from fdgeom.lie.groups import R3xSO3
 from fdgeom.operations import ConvergenceTest, Map, Operation, Prescribed, Reason
 from fdgeom.statics.problem import EquilibriumProblem, PathCondition
-from fdgeom.statics.snes import decide
+from fdgeom.statics.snes import watch_by
 from fdgeom.statics.stability import Stability, stability_of
 
 # Right-hand sides of the equations for an update: minus the residual with the increments of held nodes,
@@ -77,6 +77,7 @@ class CompiledNewton:
 
     def _begin(self) -> None:
         """Begin with the present configuration."""
+        self._watch = watch_by(*self._tolerances)
         self._choose(_RESIDUAL)
         self._iteration.begin()
 
@@ -90,12 +91,11 @@ class CompiledNewton:
         # factors end the iteration only where the error that they leave is negligible.
         report = self._report
         near = may_end = tries = negligible = False
-        step, first, done = 0.0, math.inf, 0
+        step, done = 0.0, 0
         while True:
             failed = self._iteration.run(old=near or tries)
             size = self._size()
-            first = first if done else report.norm
-            reason = self._decide(done, report.norm, first, step, size)
+            reason = self._decide(done, size, step, report.norm)
             if reason < 0 or (reason and (may_end or not done)):
                 return reason
             if tries and not near:
@@ -113,8 +113,8 @@ class CompiledNewton:
         """The norm of the unknown, as `EquilibriumProblem.start` gives it, without multipliers."""
         return math.sqrt(3 * self._nodes + (self._report.of / self._length) ** 2)
 
-    def _decide(self, done: int, f: float, first: float, step: float, size: float) -> Reason:
-        reason = decide(self._tolerances, done, (size, step, f), first)
+    def _decide(self, done: int, size: float, step: float, f: float) -> Reason:
+        reason = self._watch.decide(done, size, step, f)
         is_last = reason == Reason.ITERATING and done == self._most
         return Reason.TOO_MANY if is_last else reason
 
@@ -129,12 +129,11 @@ class CompiledNewton:
         normal, slope = condition.normal, condition.slope
         # The residual of the condition.
         left = self._dot(normal, moved) + slope * condition.dload - condition.size
-        first, step, done = math.inf, 0.0, 0
+        step, done = 0.0, 0
         while True:
             failed = iteration.run()
             f = math.hypot(self._report.norm, left)
-            first = first if done else f
-            reason = self._decide(done, f, first, step, math.hypot(self._size(), problem.load))
+            reason = self._decide(done, math.hypot(self._size(), problem.load), step, f)
             if reason:
                 return reason
             a = None if failed else self._update()

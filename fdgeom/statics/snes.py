@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import petsctools
@@ -13,7 +13,7 @@ from fdgeom.errors import SolveFailed
 from fdgeom.execution import COUPLED
 from fdgeom.execution.options import divergence, refuse_unknown, set_from_options, show_reason
 from fdgeom.execution.options import reason as petsc_reason
-from fdgeom.operations import Reason
+from fdgeom.operations import ConvergenceTest, Watch
 from fdgeom.statics.problem import EquilibriumProblem, PathCondition
 from fdgeom.statics.stability import Stability, stability_of
 
@@ -31,24 +31,14 @@ DEFAULTS = {
 }
 
 
-def decide(
-    tolerances: Sequence[float], iteration: int, norms: tuple[float, float, float], first: float
-) -> Reason:
-    """The decision of PETSc's convergence test by ``rtol``, ``atol``, ``stol``, the divergence
-    tolerance and the norms of unknown, update and residual.
+def watch_by(rtol: float, atol: float, stol: float, growth: float) -> Watch:
+    """The decisions of an iteration that ends by tolerances alone, and fails at PETSc's divergence
+    tolerance, which is not positive for none.
     """
-    (rtol, atol, stol, grown), (x, step, f) = tolerances, norms
-    if not (math.isfinite(f) and math.isfinite(step)):
-        return Reason.NOT_FINITE
-    if f <= atol:
-        return Reason.ABSOLUTE
-    if iteration == 0:
-        return Reason.ITERATING
-    if f <= rtol * first:
-        return Reason.RELATIVE
-    if step < stol * x:
-        return Reason.UPDATE
-    return Reason.GROWN if 0.0 < grown * first < f else Reason.ITERATING
+    growth = growth if growth > 0.0 else math.inf
+    watch = Watch(ConvergenceTest(small=0.0, left=0.0, growth=growth, gives_up=True))
+    watch.begin(rtol, atol, stol, guess=0.0, of=0.0)
+    return watch
 
 
 class GroupNewton:
@@ -124,15 +114,11 @@ class GroupNewton:
         x[: self._n] /= self._lengths
         f[: self._n] *= self._lengths
         if iteration == 0:
-            self._before = x
+            growth = snes.getDivergenceTolerance()
+            self._before, self._watch = x, watch_by(*snes.getTolerances()[:3], growth)
         step, self._before = x - self._before, x
         squares = self.comm.allreduce(np.array([x @ x, step @ step, f @ f]))
-        size, step, f = np.sqrt(squares)
-        if iteration == 0:
-            self._first = f
-        rtol, atol, stol, _ = snes.getTolerances()
-        tolerances = rtol, atol, stol, snes.getDivergenceTolerance()
-        return decide(tolerances, iteration, (size, step, f), self._first)
+        return self._watch.decide(iteration, *np.sqrt(squares))
 
     def _put_given(self, u: np.ndarray, f: np.ndarray, iteration: int) -> None:
         """Replace increments of held nodes in a residual by the forces that they cause."""

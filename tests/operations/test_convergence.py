@@ -34,7 +34,7 @@ GROWING = [(0, 0, 1.0), (1, 0.5, 0.5), (1, 0.6, 0.4)]
 CIRCLE = [(0, 0, 1.0), *((1, 0.5**k, 1.0) for k in (0, 1, 2, 3, 3, 2.5, 3, 2.5, 3))]
 #: Updates that fall slowly.
 SLOW = [(0, 0, 1.0), *((1, 0.8**k, 0.8**k) for k in range(1, 12))]
-NAN = float("nan")
+NAN, INFINITE = float("nan"), float("inf")
 
 #: Fields of the test, norms, what the decisions are: those before the last one are to go on. Of these
 #: fields `guess` and `of` are the norms of the guess, for iterations that must contract, and of `of`.
@@ -57,10 +57,12 @@ CASES = {
     "a hill": ({}, HILL, 3, ON),
     "lost": ({}, [(0, 0, 1.0), (1, 1e-9, 1e16)], 1, ON),
     "gives up": ({"gives_up": True}, [(0, 0, 1.0), (1, 1e-9, 1e16)], 1, Reason.GROWN),
+    "gives up early": ({"gives_up": True, "growth": 10.0}, HILL, 2, Reason.GROWN),
     "residual not finite": ({}, [(0, 0, 1.0), (1, 1.0, NAN)], 1, Reason.NOT_FINITE),
     "update not finite": ({}, [(0, 0, 1.0), (NAN, NAN, 1.0)], 1, Reason.NOT_FINITE),
+    "unknown not finite": ({}, [(0, 0, 1.0), (INFINITE, INFINITE, 1.0)], 1, Reason.NOT_FINITE),
     # What a line search without a step length reports.
-    "update unknown": ({"small": 1.0}, [(0, 0, 1.0), (1, float("inf"), 0.9)], 1, ON),
+    "update unknown": ({"small": 1.0}, [(0, 0, 1.0), (1, INFINITE, 0.9)], 1, ON),
     "smaller than the guess": ({"guess": 1.0}, GROWING, 2, Reason.NOT_CONTRACTING),
     "larger than the guess": ({"guess": 0.4}, GROWING, 1, Reason.NOT_CONTRACTING),
     "need not contract": ({}, GROWING, 2, ON),
@@ -113,7 +115,7 @@ class Test(ctypes.Structure):
     __test__ = False
     _fields_ = [
         (n, ctypes.c_double) for n in ("rtol", "atol", "stol", "unnoticed", "last", "small", "left",
-                                "secant")
+                                "secant", "growth")
     ]  # fmt: skip
     _fields_ += [(n, ctypes.c_int) for n in ("gives_up", "notices_circles", "max_it")]
 

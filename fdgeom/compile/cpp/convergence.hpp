@@ -7,7 +7,7 @@ namespace {
 
 // The fields of ConvergenceTest; `last` is negative for none.
 struct Test {
-  double rtol, atol, stol, unnoticed, last, small, left, secant;
+  double rtol, atol, stol, unnoticed, last, small, left, secant, growth;
   int gives_up, notices_circles, max_it;
 };
 
@@ -66,15 +66,14 @@ struct Watch {
 
   // For the norms of unknown, update and residual.
   int decide(int iteration, double x, double step, double f) {
-    if (!std::isfinite(f) || std::isnan(step)) return Reason::not_finite;
+    if (!std::isfinite(f) || !std::isfinite(x) || std::isnan(step)) return Reason::not_finite;
     if (iteration == 0) first_ = before_ = f;
     const double before = before_;
     before_ = f;
     moved_ += step;
     if (f <= test.atol) return Reason::absolute;
     if (iteration == 0) return Reason::iterating;
-    // If the residual has grown by this factor, a small update means nothing.
-    const bool lost = f > 1e15 * first_;
+    const bool lost = f > test.growth * first_;
     if (lost && test.gives_up) return Reason::grown;
     if (f <= test.rtol * first_) return Reason::relative;
     const bool small = is_last(test, 0.5, x, step, f, before, first_, moved_);
