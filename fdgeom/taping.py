@@ -12,34 +12,16 @@ from pyadjoint.tape import annotate_tape, stop_annotating
 
 _Method = TypeVar("_Method", bound=Callable)
 
-#: The functions that record changes and steps on the tape, from :func:`recorded_by`.
-_records: dict[str, Callable] = {}
-
-
-def recorded_by(changes: Callable, fields: Callable, steps: Callable) -> None:
-    """Set the functions that :func:`record` and the like call while pyadjoint records.
-
-    fdgeom.adjoint gives them, since this module is imported before it.
-    """
-    _records.update(changes=changes, fields=fields, steps=steps)
-
-
-def record_steps(stepper, steps: int) -> None:
-    """Take steps of a stepper, and record them on the tape."""
-    _records["steps"](stepper, steps)
+#: What puts "steps", "changes" and "fields" on the tape, set by fdgeom.adjoint, which is imported later.
+recorders: dict[str, Callable] = {}
 
 
 def record(name: str, do: Callable[[], None], operations: Callable[[], Sequence], system) -> None:
     """Do something that changes a system, and record its ``operations()`` on the tape."""
     if annotate_tape():
-        _records["changes"](name, do, operations(), system)
+        recorders["changes"](name, do, operations(), system)
     else:
         do()
-
-
-def record_fields(fields: Sequence[Function], system) -> None:
-    """Bring dependent fields up to date, and record that on the tape."""
-    _records["fields"](fields, system)
 
 
 def refuse_annotation(

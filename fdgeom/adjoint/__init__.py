@@ -16,9 +16,9 @@ from fdgeom.adjoint.lists import OperationList
 from fdgeom.adjoint.replay import Origin, Replay
 from fdgeom.adjoint.steps import StepReplay
 from fdgeom.adjoint.values import Kept, Vectors, keys, parts
-from fdgeom.taping import recorded_by
+from fdgeom.taping import recorders
 
-recorded_by(changes=record_change, fields=record_fields, steps=take_on_tape)
+recorders.update(changes=record_change, fields=record_fields, steps=take_on_tape)
 
 __all__ = [
     "Coefficients",

@@ -1,7 +1,7 @@
 """Blocks of pyadjoint's tape for steps and other changes of a state."""
 
 import weakref
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 
 import numpy as np
@@ -181,18 +181,19 @@ class ReplayBlock(Block):
         return prepared[idx]
 
     def prepare_evaluate_adj(self, inputs, adj_inputs, relevant_dependencies):
-        relevant_dependencies = self._of_inputs(relevant_dependencies)
-        wanted = [self._inputs[k] for k, _ in relevant_dependencies]
         d = Derivatives()
         for f, value in zip(self.replay.outputs, adj_inputs, strict=True):
             d.cotangents.add_all(f, value)
+        return self._pull(inputs, relevant_dependencies, d)
+
+    def _pull(self, inputs, dependencies: list, d: Derivatives, moved=()) -> dict:
+        """The derivatives by inputs, or their rates along the tangents of the ``moved`` ones."""
+        asked = {k: self._inputs[k] for k, _ in self._of_inputs(dependencies)}
+        by = list({id(f): f for f in (*asked.values(), *moved)}.values())
         with self._at(inputs):
-            origin = self._origin_for(wanted)
-            self.replay.pull(origin, self._steps, d, self.replay.data(wanted))
-        return {
-            k: d.cotangents.read_all(self._inputs[k], cotangent_of(self._inputs[k]))
-            for k, _ in relevant_dependencies
-        }
+            self.replay.pull(self._origin_for(by), self._steps, d, self.replay.data(by))
+        found = d.cotangents if d.tangents is None else d.rates
+        return {k: found.read_all(f, cotangent_of(f)) for k, f in asked.items()}
 
     def _origin_for(self, functions: Sequence[Function]):
         """The start of the steps, with those jumps only that matter for derivatives by these functions."""
@@ -220,56 +221,46 @@ class ReplayBlock(Block):
         return [tangents.read_all(f, Function(f.function_space())) for f in self.replay.outputs]
 
     def prepare_evaluate_hessian(self, inputs, hessian_inputs, adj_inputs, relevant_dependencies):
-        tangents = Vectors()
+        tangents, moved = Vectors(), []
         d = Derivatives(tangents=tangents)
         for f, bar, rate in zip(self.replay.outputs, adj_inputs, hessian_inputs, strict=True):
             d.cotangents.add_all(f, bar)
             d.rates.add_all(f, rate)
-        relevant_dependencies = self._of_inputs(relevant_dependencies)
-        dependencies = self.get_dependencies()[: len(self._inputs)]
-        moved = [
-            f for f, v in zip(self._inputs, dependencies, strict=True) if v.tlm_value is not None
-        ]
-        for f, variable in zip(self._inputs, dependencies, strict=True):
-            tangents.add_all(f, variable.tlm_value)
-        asked = [self._inputs[k] for k, _ in relevant_dependencies]
-        by = list({id(f): f for f in (*asked, *moved)}.values())
-        with self._at(inputs):
-            self.replay.pull(self._origin_for(by), self._steps, d, self.replay.data(by))
-        return {
-            k: d.rates.read_all(self._inputs[k], cotangent_of(self._inputs[k]))
-            for k, _ in relevant_dependencies
-        }
+        for f, variable in zip(self._inputs, self.get_dependencies(), strict=False):
+            if variable.tlm_value is not None:
+                tangents.add_all(f, variable.tlm_value)
+                moved.append(f)
+        return self._pull(inputs, relevant_dependencies, d, moved)
 
 
 def take_on_tape(stepper, steps: int) -> None:
     """Run steps of a stepper and put them on the working tape."""
-    with stop_annotating():
-        replay = replay_of(stepper)
-    put_on_tape(replay, steps)
+    put_on_tape(lambda: replay_of(stepper), steps)
 
 
 def record_change(name: str, do, operations, system) -> None:
     """Run operations that change a system and put them on the working tape."""
-    with stop_annotating():
-        replay = ChangeReplay(name, do, operations, system)
-    put_on_tape(replay, None)
+    put_on_tape(lambda: ChangeReplay(name, do, operations, system), None)
 
 
 def record_fields(fields: Sequence[Function], system) -> None:
     """Bring dependent fields up to date and put that on the working tape."""
     replays, name = dependent_of(fields[0]).replays, tuple(map(id, fields))
-    if name not in replays:
-        with stop_annotating():
+
+    def make() -> Replay:
+        if name not in replays:
             replays[name] = ChangeReplay(
                 "the update of fields", lambda: refresh(*fields), (), system, fields
             )
-    put_on_tape(replays[name], None)
+        return replays[name]
+
+    put_on_tape(make, None)
 
 
-def put_on_tape(replay, steps) -> None:
+def put_on_tape(make: Callable[[], Replay], steps) -> None:
     """Run a replay and put it on the working tape."""
     with stop_annotating():
+        replay = make()
         for view in replay.views:
             if variables.join(view):
                 replay.joined.add(id(view))

@@ -148,7 +148,7 @@ def warn_of_reading(replay: Replay) -> None:
                 "steps: with SingleMemoryStorageSchedule gradients are wrong after a replay, as they "
                 "are of Firedrake alone. Take another schedule, or make another Function the control "
                 f"and assign that to {view.name()}",
-                stacklevel=5,
+                stacklevel=6,
             )
 
 
@@ -242,5 +242,5 @@ def _warn_of_change(function: Function) -> None:
     warnings.warn(
         f"{function.name()} was changed where pyadjoint did not record: what it holds now counts "
         "as given data",
-        stacklevel=5,
+        stacklevel=7,
     )

@@ -14,7 +14,7 @@ from ufl.domain import extract_domains
 from fdgeom.data import Snapshot
 from fdgeom.forms import is_real
 from fdgeom.operations.operation import HostOperation, Operation, each_part
-from fdgeom.taping import record_fields
+from fdgeom.taping import recorders
 
 # Attributes, not a dictionary: a dependent field refers to its targets, so that even a dictionary with weak
 # keys would keep both for ever.
@@ -251,7 +251,7 @@ def present(forms: dict[str, Any], system) -> dict[str, Any]:
         every = dict.fromkeys(f for form in read for f in form.coefficients())
         fields = [f for f in every if dependent_of(f) is not None and _behind(f)]
         if fields:
-            record_fields(fields, system)
+            recorders["fields"](fields, system)
     with stop_annotating():
         refresh(*read)
     return forms

@@ -186,7 +186,7 @@ class StaticEquilibrium(OffTape, Compiled, NotCopied):
         from fdgeom.adjoint import put_on_tape
 
         self._motion.consistency.refuse_strains()
-        put_on_tape(self._replay, program)
+        put_on_tape(lambda: self._replay, program)
 
     @cached_property
     def _replay(self) -> Any:

@@ -30,7 +30,7 @@ from fdgeom.forms import paused_collection
 from fdgeom.interrupt import INT, delayed, shielded
 from fdgeom.operations import Flow, Operation, Solve, check_state, completed, flattened, merged
 from fdgeom.steppers.method import Method, Restart
-from fdgeom.taping import OffTape, record_steps
+from fdgeom.taping import OffTape, recorders
 from fdgeom.validation import NotCopied, present_number, whole
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ class Stepper(OffTape, Method, Restart, Compiled, NotCopied):
             return
         self._follow_dt()
         if annotate_tape():
-            record_steps(self, steps)
+            recorders["steps"](self, steps)
         else:
             self.take_steps(steps)
 

@@ -182,8 +182,9 @@ def test_a_part_that_is_read_between_time_steps():
         pause_annotation()
         return control
 
-    with pytest.warns(UserWarning, match="^momentum, a part of a mixed Function, is a control and"):
+    with pytest.warns(UserWarning, match="^momentum, a part of a mixed Function") as w:
         steps(SingleMemoryStorageSchedule())
+    assert w[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         steps(Revolve(3, 2))

@@ -113,8 +113,9 @@ def test_what_was_changed_unseen_counts_as_given():
     run.stepper.advance(2)
     with stop_annotating():
         run.controls[0].assign(0.3)
-    with pytest.warns(UserWarning, match=r"^q was changed where pyadjoint did not record"):
+    with pytest.warns(UserWarning, match=r"^q was changed where pyadjoint did not record") as said:
         run.stepper.advance(2)
+    assert said[0].filename == __file__
     value = assemble(run.controls[0] * dx)
     pause_annotation()
     found = ReducedFunctional(value, Control(control)).derivative().dat.data_ro
