@@ -203,7 +203,8 @@ class StepReplay(Replay):
     def pull(self, origin, steps, d, wanted, objective: Objective | None = None):
         """As for every replay; ``objective`` adds its derivatives to the cotangents."""
         objective = objective or Objective()
-        reached, given = self.reached_by(wanted), d.tangents and d.tangents.copy()
+        reached = self.reached_by(wanted)
+        given = None if d.tangents is None else Vectors(d.tangents)
         start, step, end, before = self._lists(origin, reached)
         if d.tangents is not None:
             self._tangents(start, d.tangents)

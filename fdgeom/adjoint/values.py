@@ -25,33 +25,23 @@ def keys(functions: Iterable[Function]) -> set[int]:
     return {id(dat) for f in functions for dat in f.dat}
 
 
-class Vectors:
-    """One array of owned values for each part of some Functions; missing parts are zero."""
+class Vectors(dict[int, np.ndarray]):
+    """One array of owned values for each part of some Functions, by its key; missing parts are zero."""
 
-    def __init__(self) -> None:
-        self._arrays: dict[int, np.ndarray] = {}
-
+    # No array is changed in place, so copies may share them.
     def of(self, part: Function) -> np.ndarray | None:
         """The array of a part; None if it is zero."""
-        return self._arrays.get(key(part))
+        return self.get(key(part))
 
     def put(self, part: Function, values: np.ndarray | None) -> None:
         """Replace the array of a part."""
-        self._arrays.pop(key(part), None)
+        self.pop(key(part), None)
         if values is not None:
-            self._arrays[key(part)] = np.array(values)
+            self[key(part)] = np.array(values)
 
     def add(self, part: Function, values: np.ndarray) -> None:
         """Add to the array of a part."""
-        found = self._arrays.get(key(part))
-        if found is None:
-            self._arrays[key(part)] = np.array(values)
-        else:
-            found += values
-
-    def keys(self) -> set[int]:
-        """The keys of all parts with an array."""
-        return set(self._arrays)
+        self[key(part)] = values + self.get(key(part), 0.0)
 
     def add_all(self, function: Function, value: Function | Cofunction | None) -> None:
         """Add the value of a (mixed) function."""
@@ -65,12 +55,6 @@ class Vectors:
             values = self.of(part)
             target.dat.data_wo[...] = 0.0 if values is None else values
         return result
-
-    def copy(self) -> "Vectors":
-        """A copy with arrays of its own."""
-        made = Vectors()
-        made._arrays = {k: np.array(values) for k, values in self._arrays.items()}
-        return made
 
 
 class Kept:

@@ -9,10 +9,10 @@ from verification.beams import INERTIA, STIFFNESS, set_smooth, uneven_mesh
 from ways import check_way
 
 import fdgeom as fg
+from fdgeom.adjoint import Vectors, parts
 from fdgeom.adjoint import steps as replayed
 from fdgeom.adjoint.block import replay_of
 from fdgeom.adjoint.lists import Derivatives
-from fdgeom.adjoint.values import parts
 
 STEPS, DT = 7, 0.01
 
@@ -128,7 +128,7 @@ def test_pairing_with_tangents(case, rng):
     functions = [*state, *wanted]
     origin = way.origin(())
     start, bars = random(functions, rng), random(state, rng)
-    tangents, found = start.copy(), bars.copy()
+    tangents, found = Vectors(start), Vectors(bars)
     with way.at(origin, way.inputs):
         way.push(origin, STEPS, tangents, wanted)
     with way.at(origin, way.inputs):

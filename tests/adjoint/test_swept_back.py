@@ -22,10 +22,10 @@ from test_step_derivatives import Recorded, product, random
 from verification.beams import INERTIA, STIFFNESS, set_smooth, uneven_mesh
 
 import fdgeom as fg
+from fdgeom.adjoint import Vectors
 from fdgeom.adjoint import steps as replayed
 from fdgeom.adjoint.block import replay_of
 from fdgeom.adjoint.lists import Derivatives
-from fdgeom.adjoint.values import Vectors
 from fdgeom.compile import trajectory
 
 #: Local solves of nodes and of cells, given values, fractions of steps, several parts, a multiplier.
