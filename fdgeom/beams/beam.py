@@ -15,7 +15,6 @@ from fdgeom.beams.bracket import BeamSubsteps, BracketEnd
 from fdgeom.beams.consistency import BeamConsistency
 from fdgeom.beams.ends import GivenPose, Sliding
 from fdgeom.beams.fields import BeamFields
-from fdgeom.beams.fingerprint import beam_parameters
 from fdgeom.beams.forces import BeamReactions, StressResultants
 from fdgeom.beams.law import SectionLaw
 from fdgeom.beams.network.joints import Place
@@ -23,7 +22,7 @@ from fdgeom.beams.rod.loads import BodyLoad
 from fdgeom.beams.rod.output import BeamOutput, RodSystem, total_momenta
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.turns import Turns
-from fdgeom.beams.rod_of_beam import BeamMotion, check_places, rod_of, set_shape
+from fdgeom.beams.rod_of_beam import BeamMotion, beam_parameters, check_places, rod_of, set_shape
 from fdgeom.build_message import compiling
 from fdgeom.lie import halves, join, quaternion, se3
 from fdgeom.operations import Operation

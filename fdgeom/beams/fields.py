@@ -17,7 +17,7 @@ from ufl.classes import Expr, Form
 
 from fdgeom.beams.law import LINEAR, SectionLaw, sampled_law
 from fdgeom.beams.rod.loads import BodyLoad, check_loads
-from fdgeom.beams.rod.strains import STRAINS
+from fdgeom.beams.rod.rod import STRAINS
 from fdgeom.beams.sampling import (
     body_matrix,
     mean_at_nodes,

@@ -1,7 +1,7 @@
 """The configuration form of a beam: its rod and its motion, of its own fields, and its shape at rest."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, cached_property, partial
 from typing import Any
 
@@ -12,18 +12,18 @@ from mpi4py import MPI
 from ufl.classes import Expr
 
 from fdgeom.beams.chain import Chain, strain_of
-from fdgeom.beams.ends import held_ends, unit_quaternion
+from fdgeom.beams.ends import GivenPose, held_ends, unit_quaternion
 from fdgeom.beams.fields import BeamFields
-from fdgeom.beams.fingerprint import beam_parameters
+from fdgeom.beams.law import LINEAR, SectionLaw
 from fdgeom.beams.network.joints import Place
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.loads import AppliedLoad, PartOfRod, along_all, symbols
-from fdgeom.beams.rod.rod import Rod
+from fdgeom.beams.rod.rod import STRAINS, Rod
 from fdgeom.beams.rod.rod_motion import RodConsistency, RodModel, RodMotion
-from fdgeom.beams.rod.strains import STRAINS
 from fdgeom.beams.rod.variation import body_translation, check_poses, in_body
 from fdgeom.beams.sampling import nodal_lengths
+from fdgeom.clock import Time
 from fdgeom.forms import check_arguments, copy_into
 from fdgeom.lie import se3
 from fdgeom.line import Numbering, end_node
@@ -31,7 +31,7 @@ from fdgeom.messages import format_value
 from fdgeom.operations import Assemble, Map, Operation
 from fdgeom.operations.dependent import Dependent, private
 from fdgeom.operations.interpolate import sampled
-from fdgeom.sections.matrices import SectionMatrices
+from fdgeom.sections.matrices import MatrixAlong, SectionMatrices
 
 #: A stretch or shear at rest that a shape at the arc length does not have, unless cells turn by more than
 #: 90 degrees: cells of a circle that turn by 1 rad have 9 % in this measure.
@@ -269,3 +269,63 @@ def _finite_shape(name: str):
             )
 
     return check
+
+
+# --- parameters of a beam as stored in a checkpoint ----------------------------------------------------
+def beam_parameters(beam: BeamFields) -> dict[str, object]:
+    """Section, ends, loads, damping, shape at rest and discretization."""
+    section = beam.section
+    left, right = beam.ends
+    return {
+        **({} if beam.law is LINEAR else {"law": _law(beam.law)}),
+        "section stiffness": _matrix(section.stiffness),
+        "section inertia": _matrix(section.inertia),
+        "axis": section.axis,
+        "left end": _end(left.kind),
+        "right end": _end(right.kind),
+        "loads": parameters_of_loads(beam.rod.loads) if beam.loads else [],
+        "damping": beam.damping,
+        "shape at rest": beam.reference_strain,
+        "strain measure": beam.strain_measure,
+        "degree": beam.degree,
+        "end weight": beam.end_weight,
+    }
+
+
+def parameters_of_loads(loads: Sequence[AppliedLoad]) -> list[dict]:
+    """Loads by their attributes, and by the expressions of their work and potential."""
+    g, v, t, virtual, _ = symbols()
+    return [
+        with_kind(applied.load)
+        | {
+            "work": applied.density("work", g, v, t, virtual),
+            "potential": applied.density("potential", g, t),
+        }
+        for applied in loads
+    ]
+
+
+def _law(law: SectionLaw) -> dict[str, object]:
+    at = [private(Constant(np.zeros(shape))) for shape in ((6,), (6, 6))]
+    return with_kind(law) | {"energy": law.energy(*at), "stress": law.stress(*at)}
+
+
+def _end(kind):
+    """The kind of an end, with the expressions of a given motion."""
+    t = Time()
+    if isinstance(kind, GivenPose):
+        return {
+            "kind": "GivenPose",
+            **dict(zip(("position", "orientation"), kind.pose(t), strict=True)),
+        }
+    return {"velocity": kind(t)} if callable(kind) else kind
+
+
+def _matrix(given):
+    return vars(given) if isinstance(given, MatrixAlong) else given
+
+
+def with_kind(thing) -> dict[str, object]:
+    """The class of a thing and its public attributes."""
+    public = {k: v for k, v in vars(thing).items() if not k.startswith("_")}
+    return {"kind": type(thing).__name__, **public}

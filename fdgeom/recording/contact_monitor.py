@@ -7,7 +7,7 @@ import ufl
 from firedrake import Constant, Function, FunctionSpace, TestFunction
 from mpi4py import MPI
 
-from fdgeom.beams.contact.contact import contacts_of, penetration
+from fdgeom.beams.contact import contacts_of, penetration
 from fdgeom.beams.rod.mean_directors import MeanStep
 from fdgeom.execution import FunctionalAssembly, VectorAssembly
 from fdgeom.forms import copy_into

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from firedrake import Constant, Function, SpatialCoordinate
 
-from fdgeom.beams.contact.contact import Contact
+from fdgeom.beams.contact import Contact
 from fdgeom.beams.ends import Sliding
 from fdgeom.beams.network.assembly import Assembly
 from fdgeom.beams.network.joints import Ground, Place, Prismatic, Revolute

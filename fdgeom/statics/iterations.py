@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fdgeom.beams.contact.contact import contacts_of
+from fdgeom.beams.contact import contacts_of
 from fdgeom.errors import CannotCompile, SolveFailed
 from fdgeom.execution.options import CompiledCode, SolveOptions, list_on_help
 from fdgeom.operations import WORDS, Reason

@@ -23,7 +23,7 @@ from ufl.classes import Form
 from ufl.core.expr import Expr
 
 from fdgeom.beams.beam import Beam
-from fdgeom.beams.contact.contact import contacts_of
+from fdgeom.beams.contact import contacts_of
 from fdgeom.beams.ends import HeldNodes
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.rod_motion import RodMotion

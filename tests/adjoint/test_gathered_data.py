@@ -6,8 +6,8 @@ from firedrake import COMM_WORLD, Cofunction, Function, TensorFunctionSpace
 from verification.joined import straight
 
 import fdgeom as fg
-from fdgeom.beams.network.copying import BeamCopy
 from fdgeom.beams.network.network import Network
+from fdgeom.beams.network.network_consistency import BeamCopy
 
 
 @pytest.mark.parametrize("cells", [True, False])

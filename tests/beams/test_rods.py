@@ -25,8 +25,7 @@ from verification.numpy_beam import hat
 import fdgeom as fg
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
-from fdgeom.beams.rod.rod import Rod
-from fdgeom.beams.rod.strains import STRAINS
+from fdgeom.beams.rod.rod import STRAINS, Rod
 from fdgeom.beams.rod.variation import body_translation, check_poses
 from fdgeom.beams.rod_of_beam import point_density
 from fdgeom.forms import MATRIX_COMPILER

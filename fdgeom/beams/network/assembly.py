@@ -9,7 +9,6 @@ from firedrake import Constant, TestFunction
 
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.ends import Hold, held_components, held_ends
-from fdgeom.beams.fingerprint import beam_parameters, parameters_of_loads, with_kind
 from fdgeom.beams.network.joint_set import JointSet
 from fdgeom.beams.network.joints import Ground, Joint, Place, PointBody, Prismatic
 from fdgeom.beams.network.network import Network
@@ -18,6 +17,7 @@ from fdgeom.beams.network.network_rod import NetworkRod
 from fdgeom.beams.rod.loads import AppliedLoad, BodyLoad, Gravity, Load, check_loads
 from fdgeom.beams.rod.output import RodOutput
 from fdgeom.beams.rod.rod_motion import RodModel, RodMotion
+from fdgeom.beams.rod_of_beam import beam_parameters, parameters_of_loads, with_kind
 from fdgeom.build_message import compiling
 from fdgeom.clock import Time
 from fdgeom.execution import perform

@@ -13,9 +13,9 @@ from ufl.utils.stacks import StackDict
 
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.law import LINEAR, LawOfParts, SectionLaw, TranslatedLaw, law_data
-from fdgeom.beams.network.copying import BeamCopy
 from fdgeom.beams.network.joints import Place, PointBody
 from fdgeom.beams.network.network import Network
+from fdgeom.beams.network.network_consistency import BeamCopy
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.loads import AppliedLoad, BodyLoad, PartOfRod, along_all

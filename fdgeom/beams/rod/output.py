@@ -9,7 +9,7 @@ import ufl
 from firedrake import Form, Function, SpatialCoordinate
 from ufl.core.expr import Expr
 
-from fdgeom.beams.contact.contact import Contact, contact_fields
+from fdgeom.beams.contact import Contact, contact_fields
 from fdgeom.beams.rod.variation import body_translation, in_body
 from fdgeom.execution import VectorAssembly
 from fdgeom.forms import shaped_space

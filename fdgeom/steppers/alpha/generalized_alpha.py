@@ -73,7 +73,7 @@ class GeneralizedAlpha(MotionStepper):
     For beams Newton's iteration begins with the extrapolated motion. If that does not contract, as
     after a sudden load that a step does not resolve, it begins again from the present
     configuration, and at last with damped steps: see
-    :func:`fdgeom.beams.rod.numerics.attempts`.
+    :func:`fdgeom.beams.rod.rod_motion.attempts`.
     """
 
     moves = Motion

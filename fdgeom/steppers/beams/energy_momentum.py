@@ -10,8 +10,7 @@ from ufl.classes import Expr, Form
 from fdgeom.beams.ends import check_sliding
 from fdgeom.beams.forces import Forces
 from fdgeom.beams.rod.mean_directors import MeanStep
-from fdgeom.beams.rod.numerics import attempts, exact_numerics, friction_remedy
-from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.beams.rod.rod_motion import RodMotion, attempts, exact_numerics, friction_remedy
 from fdgeom.data import Snapshot
 from fdgeom.lie import halves
 from fdgeom.operations import Flow, Map, Operation, Solve, with_assignments

@@ -10,8 +10,7 @@ from ufl.core.expr import Expr
 
 from fdgeom.beams.ends import check_sliding
 from fdgeom.beams.rod.inertia import NodalInertia
-from fdgeom.beams.rod.numerics import exact_numerics
-from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.beams.rod.rod_motion import RodMotion, exact_numerics
 from fdgeom.beams.rod.variation import body_translation
 from fdgeom.data import Snapshot, key
 from fdgeom.execution import Numerics, defaults, plain

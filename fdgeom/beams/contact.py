@@ -12,7 +12,7 @@ from firedrake import TestFunction
 from pyadjoint.tape import no_annotations
 from ufl.classes import Expr
 
-from fdgeom.beams.contact.obstacles import Number, Obstacle, number, present
+from fdgeom.beams.obstacles import Number, Obstacle, number, present
 from fdgeom.beams.rod.loads import AppliedLoad, BodyLoad, NodalStep, PartOfRod
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.variation import Pose, body_translation
