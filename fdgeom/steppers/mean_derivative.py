@@ -2,7 +2,6 @@
 
 from functools import cached_property
 
-import numpy as np
 import ufl
 from firedrake import derivative
 from ufl.algorithms import expand_derivatives, extract_coefficients, replace
@@ -19,7 +18,7 @@ from ufl.classes import (
 )
 from ufl.corealg.traversal import unique_pre_traversal
 
-from fdgeom.forms import flatten, has_kink, polynomial_degree, simplify, summands, unflatten
+from fdgeom.forms import has_kink, polynomial_degree, simplify, summands
 from fdgeom.mean_slope import MeanSlope
 from fdgeom.systems.poisson.poisson import PoissonSystem
 
@@ -106,19 +105,14 @@ class _Term:
         # Slopes along the step are ∂e/∂z·Δz, not the derivative of `weak` by its test: at the guess
         # z¹ = z⁰ rounding must not leave more than zero, which κ and its tangent divide by Δz·Δz.
         step = _difference(new, old)
-        slopes = [self._density_slope(z) for z in self._between(old, new)]
+        slopes = [self._at(z, self._gradient) for z in self._between(old, new)]
         mean = tuple(self._rule.mean(part) for part in zip(*slopes, strict=True))
         if self.exact:
             return mean
         along = [sum(ufl.inner(s, d) for s, d in zip(slope, step, strict=True)) for slope in slopes]
         factor = self._factor(along, old, new)
-        flat, size = flatten(step), sum(int(np.prod(s)) for s in self._system.forms.shapes)
-        entries = [ufl.as_ufl(0.0)] * size
-        for y in self._arguments:
-            for k in _components(y, self._system.state):
-                entries[k] += factor * flat[k]
-        added = unflatten(ufl.as_vector(entries), self._system.forms.shapes, "gradient")
-        return tuple(m + a for m, a in zip(mean, added, strict=True))
+        added = self._at(step, self._by_parts(0.5 * self._square(self._system.parts)))
+        return tuple(m + factor * a for m, a in zip(mean, added, strict=True))
 
     # --- pieces ----------------------------------------------------------------------------------
     def _factor(self, slopes, old: Parts, new: Parts) -> Expr:
@@ -140,15 +134,19 @@ class _Term:
     def _slope(self, state: Parts, direction: Parts) -> Expr:
         return self._put(self.slope, state, direction)
 
-    def _density_slope(self, state: Parts) -> Parts:
-        """∂e/∂z, part by part."""
-        mapping = dict(zip(self._system.parts, state, strict=True))
-        return tuple(replace(s, mapping) for s in self._density_slopes)
-
     @cached_property
-    def _density_slopes(self) -> Parts:
-        density = self._put(self._integrand, self._system.parts)
-        return tuple(expand_derivatives(ufl.diff(density, part)) for part in self._system.parts)
+    def _gradient(self) -> Parts:
+        """∂e/∂z, part by part."""
+        return self._by_parts(self._put(self._integrand, self._system.parts))
+
+    def _by_parts(self, expression: Expr) -> Parts:
+        """The derivatives of an expression of the state by its parts."""
+        return tuple(expand_derivatives(ufl.diff(expression, p)) for p in self._system.parts)
+
+    def _at(self, state: Parts, expressions: Parts) -> Parts:
+        """Expressions of the parts of the state, at another one."""
+        mapping = dict(zip(self._system.parts, state, strict=True))
+        return tuple(replace(e, mapping) for e in expressions)
 
     def _put(self, expression: Expr, state: Parts, direction: Parts | None = None) -> Expr:
         mapping = {self._system.state: self._system.forms.whole(state)}
@@ -198,15 +196,6 @@ def _core(e: Expr) -> Expr:
     while isinstance(e, (Grad, Restricted, Variable)):
         e = e.ufl_operands[0]
     return e
-
-
-def _components(y: Expr, state: Expr) -> list[int]:
-    """The numbers of the state's components that an argument without derivatives represents."""
-    numbers = np.arange(int(np.prod(state.ufl_shape))).reshape(state.ufl_shape)
-    fixed = []
-    if isinstance(y, Indexed):
-        fixed = [int(i) for i in y.ufl_operands[1] if isinstance(i, FixedIndex)]
-    return np.atleast_1d(numbers[tuple(fixed)]).ravel().tolist()
 
 
 def _one_quadrature(system: PoissonSystem) -> bool:
