@@ -10,8 +10,9 @@ from firedrake import Cofunction, Function
 
 from fdgeom.operations.operation import Cotangents, HostOperation, Operation, Tangents, parts
 
-#: The values of a Function that this rank owns, those of its parts, or those of a Cofunction; None is zero.
-Values = np.ndarray | Sequence[np.ndarray] | Cofunction | None
+#: The values of a Function that this rank owns, those of its parts, or those of a Cofunction; None is
+#: zero. A function that returns them is called for active Functions alone.
+Values = np.ndarray | Sequence[np.ndarray] | Cofunction | None | Callable[[], Any]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -128,7 +129,7 @@ def _adjoint(
         else:
             places.append((cotangents[f], [part in cotangents for part in parts(f)]))
             cotangents.add([f])
-    return [_Adjoint(op, bars, places, dots)]
+    return [_Adjoint(op, bars, places, dots).placed(**op._timed())]
 
 
 class _Adjoint(OperationOn):
@@ -157,6 +158,8 @@ class _Adjoint(OperationOn):
 
 def _put(target: Function, adds: Sequence[bool], values: Values) -> None:
     """Set the parts of a cotangent, or add to them."""
+    if callable(values) and not isinstance(values, Cofunction):
+        values = values()
     if isinstance(values, Cofunction):
         values = [part.dat.data_ro for part in parts(values)]
     elif isinstance(values, np.ndarray):

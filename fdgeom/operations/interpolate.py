@@ -4,7 +4,7 @@ of users sampled at nodes.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from firedrake import (
@@ -18,7 +18,7 @@ from firedrake import (
     interpolate,
 )
 from mpi4py import MPI
-from ufl import derivative
+from ufl import BaseForm, derivative
 from ufl.algorithms import expand_derivatives, extract_coefficients, extract_type, replace
 from ufl.classes import Zero
 from ufl.core.expr import Expr
@@ -28,10 +28,10 @@ from ufl.domain import extract_domains
 
 from fdgeom.compat import interpolates_into
 from fdgeom.forms import is_real
-from fdgeom.operations.copy import Copy, zero_rest
+from fdgeom.operations.copy import Copy
 from fdgeom.operations.dependent import Dependent, dependent_of
-from fdgeom.operations.host import ArrayOperation, OperationOn, owned_values
-from fdgeom.operations.operation import Cotangents, HostOperation, Operation, Tangents, parts
+from fdgeom.operations.host import ArrayOperation, owned_values
+from fdgeom.operations.operation import Operation, Tangents
 from fdgeom.taping import refuse_annotation
 from fdgeom.validation import everywhere
 
@@ -55,7 +55,7 @@ class Interpolation:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Interpolate(HostOperation):
+class Interpolate(ArrayOperation):
     """Sets a Function to the interpolant of an expression, or adds this.
 
     Parameters
@@ -103,43 +103,28 @@ class Interpolate(HostOperation):
         own = {"rows": self.rows, "adds": self.adds, **self._timed()}
         return [Interpolate(expression=slope, target=target, **own)]
 
-    def vjp(self, cotangents: Cotangents) -> list[Operation]:
-        if self.target not in cotangents:
-            return []
-        bar, found = cotangents[self.target], []
-        if not self.adds:
-            cotangents.drop([self.target])
-        for f in extract_coefficients(self.expression):
-            slope = derivative(self.expression, f, TestFunction(f.function_space()))
-            slope = expand_derivatives(slope) if cotangents.is_active(f) else Zero()
-            if isinstance(slope, Zero):
-                continue
-            found += zero_rest({}, f, cotangents)
-            back = _InterpolateAdjoint(slope, bar, self.rows, cotangents[f], f in cotangents)
-            found.append(back.placed(**self._timed()))
-            cotangents.add([f])
-        return found
-
-
-class _InterpolateAdjoint(OperationOn):
-    """The cotangent of a Function from that of an interpolant, by the slope in a test function."""
-
-    def __init__(self, slope: Expr, bar: Function, rows, target: Function, adds: bool) -> None:
-        more = [target] if adds else []
-        super().__init__([*extract_coefficients(slope), bar, *more], [target])
-        self._slope, self._bar, self._rows = slope, bar, rows
-        self._target, self._adds = target, adds
+    def cotangents(self, bars):
+        self._weights.dat.data_wo[...] = _masked(bars[0], self.rows)
+        found = [partial(self._pulled, f) for f in extract_coefficients(self.expression)]
+        return [*found, bars[0]] if self.adds else found
 
     @cached_property
     def _weights(self) -> Cofunction:
-        return Cofunction(self._bar.function_space().dual())
+        return Cofunction(self.target.function_space().dual())
 
-    def run(self) -> None:
-        self._weights.dat.data_wo[...] = _masked(self._bar.dat.data_ro, self._rows)
-        found = assemble(interpolate(self._slope, self._weights))
-        for target, part in zip(parts(self._target), parts(found), strict=True):
-            own = target.dat.data_ro if self._adds else 0.0
-            target.dat.data_wo[...] = part.dat.data_ro + own
+    @cached_property
+    def _adjoints(self) -> dict[Function, BaseForm | None]:
+        return {}
+
+    def _pulled(self, f: Function) -> Cofunction | None:
+        """The cotangent of a Function from the weights of the nodes; None is zero."""
+        if f not in self._adjoints:
+            slope = derivative(self.expression, f, TestFunction(f.function_space()))
+            slope = expand_derivatives(slope)
+            zero = isinstance(slope, Zero)
+            self._adjoints[f] = None if zero else interpolate(slope, self._weights)
+        made = self._adjoints[f]
+        return None if made is None else assemble(made)
 
 
 def _masked(values: np.ndarray, rows: np.ndarray | None) -> np.ndarray:

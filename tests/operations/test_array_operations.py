@@ -6,7 +6,15 @@ from firedrake import Function, FunctionSpace, TestFunction, dx, split
 
 import fdgeom as fg
 from fdgeom.execution import Executor, Trajectory
-from fdgeom.operations import ArrayOperation, Assemble, Map, Tangents, linearise, owned_values
+from fdgeom.operations import (
+    ArrayOperation,
+    Assemble,
+    Interpolate,
+    Map,
+    Tangents,
+    linearise,
+    owned_values,
+)
 
 
 class Product(ArrayOperation):
@@ -118,7 +126,12 @@ def assembled_product(z):
     return Assemble(work=w * q * p * dx, by={w: z.subfunctions[0]})
 
 
-@pytest.mark.parametrize("make", [ProductOfParts, assembled_product])
+def interpolated_product(z):
+    q, p = split(z)
+    return Interpolate(expression=q * p, target=z.subfunctions[0])
+
+
+@pytest.mark.parametrize("make", [ProductOfParts, assembled_product, interpolated_product])
 def test_a_part_is_set_from_the_whole(make, rng):
     """q <- q p on an interval of length 1: q̄ is overwritten, p̄ is added to."""
     space = FunctionSpace(fg.copies(1), "DG", 0)
