@@ -334,26 +334,21 @@ def _expression(program: ScalarProgram, op: tuple, names: Mapping[int, str], loa
 def unit_text(headers: Sequence[str], codes: Sequence[str]) -> str:
     """The text of a unit: headers, structs, and the functions that find the struct of a call."""
     structs = "\n".join(f"struct Op{k} : Nothing {{\n{text}\n}};" for k, text in enumerate(codes))
-    cases = "\n".join(
-        f"    case {k}: return work<Op{k}>(X, call, report, step, begin, end, most);"
-        for k in range(len(codes))
-    )
-    inverses = "\n".join(
-        f"    case {k}: return invert<Op{k}>(X, call.inverse);" for k in range(len(codes))
+    # A last entry is null, so that tables are never empty.
+    works, inverses = (
+        ", ".join([*(f"{name}<Op{k}>" for k in range(len(codes))), "nullptr"])
+        for name in ("work", "invert")
     )
     return f"""{"".join(headers)}
 namespace {{
 {structs}
 int unit(const Run &X, const Call &call, Report &report, long step, long begin, long end, int &most) {{
-  switch (call.op) {{
-{cases}
-  }}
-  return 0;
+  static constexpr decltype(&unit) ways[] = {{{works}}};
+  return ways[call.op](X, call, report, step, begin, end, most);
 }}
 void invert(const Run &X, const Call &call) {{
-  switch (call.op) {{
-{inverses}
-  }}
+  static constexpr void (*ways[])(const Run &, double *) = {{{inverses}}};
+  ways[call.op](X, call.inverse);
 }}
 }}
 """

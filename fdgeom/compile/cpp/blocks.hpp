@@ -42,41 +42,47 @@ struct Block {
   typedef raw Row[R];
   typedef raw WideRow[V];
 
-  // D becomes D⁻¹ and U, in rows of Q vectors, becomes D⁻¹ U, for S independent blocks side by side (Gauss–Jordan without
-  // exchanges). Returns true if a pivot is small beside its column: then exchanges are needed.
+  // Gauss–Jordan: row k becomes that of the pivot, and column k of the others zero, which then keeps that of the
+  // inverse. Returns true if the pivot is small beside what is below it.
+  template <int Q>
+  FDGEOM_INLINE static bool step(Row* D, raw (*U)[Q], int k) {
+    bool small = false;
+    const double pivot = D[k][k / W][k % W];
+    const raw inverse = raw{} + 1.0 / pivot;
+#pragma GCC unroll 4
+    for (int v = 0; v < R; ++v) {
+      const raw row = v == k / W ? blend(D[k][v], raw{} + 1.0, k % W) : D[k][v];
+      D[k][v] = row * inverse;
+    }
+#pragma GCC unroll 8
+    for (int v = 0; v < Q; ++v) U[k][v] *= inverse;
+    const double most = 1e4 * std::fabs(pivot);
+    raw own[R + Q];
+#pragma GCC unroll 16
+    for (int v = 0; v < R + Q; ++v) own[v] = v < R ? D[k][v] : U[k][v - R];
+    each<n>([&](int i) __attribute__((always_inline)) {
+      if (i == k) return;
+      const double f = D[i][k / W][k % W];
+      if (i > k) small |= !(std::fabs(f) <= most);
+#pragma GCC unroll 8
+      for (int v = 0; v < R; ++v) {
+        const raw row = v == k / W ? blend(D[i][v], raw{}, k % W) : D[i][v];
+        D[i][v] = row - (raw{} + f) * own[v];
+      }
+#pragma GCC unroll 16
+      for (int v = 0; v < Q; ++v) U[i][v] -= (raw{} + f) * own[R + v];
+    });
+    return small;
+  }
+  // D becomes D⁻¹ and U, in rows of Q vectors, becomes D⁻¹ U, for S independent blocks side by side, without
+  // exchanges. Returns true if a pivot is small: then exchanges are needed.
   template <int S, int Q>
   FDGEOM_INLINE static bool eliminate(Row (*D)[n], raw (*U)[n][Q]) {
     bool small = false;
 #pragma GCC unroll 32
     for (int k = 0; k < n; ++k)
 #pragma GCC unroll 2
-      for (int s = 0; s < S; ++s) {
-        const double pivot = D[s][k][k / W][k % W];
-        const raw inverse = raw{} + 1.0 / pivot;
-#pragma GCC unroll 4
-        for (int v = 0; v < R; ++v) {
-          const raw row = v == k / W ? blend(D[s][k][v], raw{} + 1.0, k % W) : D[s][k][v];
-          D[s][k][v] = row * inverse;
-        }
-#pragma GCC unroll 8
-        for (int v = 0; v < Q; ++v) U[s][k][v] *= inverse;
-        const double most = 1e4 * std::fabs(pivot);
-        raw own[R + Q];
-#pragma GCC unroll 16
-        for (int v = 0; v < R + Q; ++v) own[v] = v < R ? D[s][k][v] : U[s][k][v - R];
-        each<n>([&](int i) __attribute__((always_inline)) {
-          if (i == k) return;
-          const double f = D[s][i][k / W][k % W];
-          if (i > k) small |= !(std::fabs(f) <= most);
-#pragma GCC unroll 8
-          for (int v = 0; v < R; ++v) {
-            const raw row = v == k / W ? blend(D[s][i][v], raw{}, k % W) : D[s][i][v];
-            D[s][i][v] = row - (raw{} + f) * own[v];
-          }
-#pragma GCC unroll 16
-          for (int v = 0; v < Q; ++v) U[s][i][v] -= (raw{} + f) * own[R + v];
-        });
-      }
+      for (int s = 0; s < S; ++s) small |= step<Q>(D[s], U[s], k);
     return small;
   }
 
@@ -94,19 +100,8 @@ struct Block {
         std::swap(D[p], D[k]);
         std::swap(U[p], U[k]);
       }
-      const double pivot = D[k][v][c];
-      if (!(std::fabs(pivot) > least)) return false;
-      const raw inverse = raw{} + 1.0 / pivot;
-      D[k][v][c] = 1.0;
-      for (int j = 0; j < R; ++j) D[k][j] *= inverse;
-      for (int j = 0; j < Q; ++j) U[k][j] *= inverse;
-      for (int i = 0; i < n; ++i)
-        if (i != k) {
-          const raw f = raw{} + D[i][v][c];
-          D[i][v][c] = 0.0;
-          for (int j = 0; j < R; ++j) D[i][j] -= f * D[k][j];
-          for (int j = 0; j < Q; ++j) U[i][j] -= f * U[k][j];
-        }
+      if (!(std::fabs(D[k][v][c]) > least)) return false;
+      step<Q>(D, U, k);
     }
     for (int k = n - 1; k >= 0; --k)
       if (const int p = order[k]; p != k)

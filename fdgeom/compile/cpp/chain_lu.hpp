@@ -280,29 +280,37 @@ struct TreeSolve : ChainUnknowns<Op> {
       B::template columns<V>(wide, n + 1, to);
     }
   }
-  // Eliminates the next node of each of two halves.
-  template <int Q>
-  FDGEOM_INLINE bool eliminate_two(Half (&h)[2]) {
-    Row D[2][n];
-    raw U[2][n][Q];
-    for (int s = 0; s < 2; ++s) {
+  // Eliminates the next node of each of S halves.
+  template <int S, int Q>
+  FDGEOM_INLINE bool eliminate_nodes(Half* h) {
+    Row D[S][n];
+    raw U[S][n][Q];
+    for (int s = 0; s < S; ++s) {
       rows<Q>(h[s], D[s], U[s]);
       hold<Q>(h[s].node, D[s], U[s]);
     }
     bool good = true;
-    if (__builtin_expect(B::template eliminate<2, Q>(D, U), 0)) good = exchanged<Q>(h, D, U);
-    for (int s = 0; s < 2; ++s) keep<Q>(h[s], D[s], U[s]);
+    if constexpr (S == 1)
+      good = B::template solve<Q>(D[0], U[0]);
+    else if (__builtin_expect(B::template eliminate<S, Q>(D, U), 0))
+      good = exchanged<S, Q>(h, D, U);
+    for (int s = 0; s < S; ++s) keep<Q>(h[s], D[s], U[s]);
     return good;
   }
-  template <int Q>
-  __attribute__((noinline)) bool exchanged(Half (&h)[2], Row (*D)[n], raw (*U)[n][Q]) {
+  template <int S, int Q>
+  __attribute__((noinline)) bool exchanged(Half* h, Row (*D)[n], raw (*U)[n][Q]) {
     bool good = true;
-    for (int s = 0; s < 2; ++s) {
+    for (int s = 0; s < S; ++s) {
       rows<Q>(h[s], D[s], U[s]);
       hold<Q>(h[s].node, D[s], U[s]);
       good = B::template eliminate_pivoting<Q>(D[s], U[s]) && good;
     }
     return good;
+  }
+  // One node: out of line, since the code is large and most nodes go in pairs.
+  template <int Q>
+  __attribute__((noinline)) bool eliminate_one(Half& h) {
+    return eliminate_nodes<1, Q>(&h);
   }
   // The right-hand side of a node in X becomes y = D⁻¹ (z - L y), with the y of the node before.
   FDGEOM_INLINE void solve_node(long node, const raw* before, const raw* right, raw* y) const {
@@ -400,18 +408,6 @@ struct TreeSolve : ChainUnknowns<Op> {
     h.lane += h.step;
   }
 
-  // One node: out of line, since the code is large and most nodes go in pairs.
-  template <int Q>
-  __attribute__((noinline)) bool eliminate_one(Half& h) {
-    Row D[n];
-    raw U[n][Q];
-    rows<Q>(h, D, U);
-    hold<Q>(h.node, D, U);
-    const bool good = B::template solve<Q>(D, U);
-    keep<Q>(h, D, U);
-    return good;
-  }
-
   // Eliminates segments side by side, then what is left of the longer one.
   template <int Q>
   __attribute__((noinline)) bool segments(const Segment* s, int many, raw& sum) {
@@ -422,7 +418,7 @@ struct TreeSolve : ChainUnknowns<Op> {
     while (left[0] > 0 && left[1] > 0) {
       const long run = std::min(reach(both[0], left[0], sum), reach(both[1], left[1], sum));
       for (long j = 0; j < run; ++j) {
-        good = eliminate_two<Q>(both) && good;
+        good = eliminate_nodes<2, Q>(both) && good;
         for (Half& h : both) h.lane += h.step, h.node += h.step;
       }
       left[0] -= run;

@@ -130,32 +130,15 @@ inline int negative_in(const Front& q) {
 // `negative`: gets the number of negative eigenvalues of a symmetric matrix; null: they are not
 // counted. `least`: as TINY, for the last front, which is near singular only if the whole matrix is.
 inline bool factorise_fronts(const Fronts& q, int* negative, double least) {
+  static constexpr bool (*by_width[])(const Front&, double) = {
+      eliminate_front<0>, eliminate_front<1>, eliminate_front<2>,
+      eliminate_front<3>, eliminate_front<4>, eliminate_front<5>};
   if (negative) *negative = 0;
   for (long f = 0; f < q.n; ++f) {
     const Front& front = q.fronts[f];
     if (negative) *negative += negative_in(front);
     const double tiny = front.parent < 0 ? least : TINY;
-    bool done;
-    switch (front.width) {
-      case 1:
-        done = eliminate_front<1>(front, tiny);
-        break;
-      case 2:
-        done = eliminate_front<2>(front, tiny);
-        break;
-      case 3:
-        done = eliminate_front<3>(front, tiny);
-        break;
-      case 4:
-        done = eliminate_front<4>(front, tiny);
-        break;
-      case 5:
-        done = eliminate_front<5>(front, tiny);
-        break;
-      default:
-        done = eliminate_front<0>(front, tiny);
-    }
-    if (!done) return false;
+    if (!by_width[front.width < 6 ? front.width : 0](front, tiny)) return false;
     if (front.parent >= 0) add_to_parent(front, q.fronts[front.parent]);
   }
   return true;
