@@ -1,7 +1,7 @@
 """Rigid motions of beams that their held ends and joints leave free, and their description."""
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import scipy.sparse as sparse
@@ -23,18 +23,15 @@ Condition = tuple[tuple[int, ...], np.ndarray]
 
 def free_motion(motion: RodMotion) -> str:
     """Rigid motions that ends and joints leave free, described for all ranks; "" if none."""
-    _, free, size = _free(motion)
+    _, free, _ = _free(motion)
     ways = free.shape[1]
     if not ways:
         return ""
     moving = np.flatnonzero(_largest(free) > _NONE)
-    who = _named(moving, len(motion.members), alone=motion.joints is None)
-    first = free[6 * moving[0] : 6 * moving[0] + 6]
-    together = sparse.kron(np.ones((len(moving), 1)), first)
-    if abs(_of_beams(free, moving) - together).max() > _NONE:
-        how = "one way" if ways == 1 else f"{ways} independent ways"
-        return f"{who} can still move as rigid bodies in {how}, in {_loose(motion, free)}"
-    return f"{who} can still {_described(first.toarray().T, size, _pins(motion))}"
+    who = _named(moving, len(motion.members))
+    body = "a rigid body" if len(moving) == 1 else "rigid bodies"
+    how = "one way" if ways == 1 else f"{ways} independent ways"
+    return f"{who} can still move as {body} in {how}{_loose(motion, free)}"
 
 
 def is_singular(motion: RodMotion, stiffness: Callable[[], sparse.csr_matrix]) -> bool:
@@ -89,26 +86,6 @@ def _of_beams(free: sparse.csr_matrix, beams: np.ndarray) -> sparse.csr_matrix:
     return free[(6 * beams[:, None] + np.arange(6)).ravel()]
 
 
-def _described(free: np.ndarray, size: float, pins: Sequence[str]) -> str:
-    """The motions of one rigid body."""
-    if len(free) == 3 and pins:
-        return f"turn about its {pins[0]}"
-    if len(free) == 3:
-        # One point p stays: u + ω × p = 0 for all three.
-        spins, drifts = so3.hat(free[:, :3]).reshape(-1, 3), free[:, 3:].ravel()
-        p, *_ = np.linalg.lstsq(spins, -drifts, rcond=None)
-        turns = np.linalg.svd(free[:, :3], compute_uv=False)[-1] > _NONE
-        if turns and np.abs(spins @ p + drifts).max() <= _NONE:
-            return f"turn about the point {_vector(p * size)}"
-    if len(free) > 1:
-        return f"move as a rigid body in {len(free)} independent ways"
-    spin, drift = free[0][:3], free[0][3:] * size
-    if np.linalg.norm(spin) <= _NONE:
-        return f"move along {_direction(drift)}"
-    point = np.cross(spin, drift) / (spin @ spin)
-    return f"turn about the line along {_direction(spin)} through {_vector(point)}"
-
-
 def _rigid_motions(motion: RodMotion, x: np.ndarray) -> sparse.csr_matrix:
     """Displacements of all nodes by the rigid motions (ω, u) of each beam, with lengths over the
     size, where the node at x turns by ω and moves by u + ω × x.
@@ -152,14 +129,10 @@ def _in_joints(motion: RodMotion, size: float) -> Iterator[sparse.csr_matrix]:
             yield sparse.diags(1 / np.where(length > 0, length, 1.0)) @ rows
 
 
-def _pins(motion: RodMotion) -> list[str]:
-    """The name of the only held end, if it is pinned."""
-    alone = motion.joints is None and len(motion.holds) == 1
-    return [hold.name for hold in motion.holds if alone and list(hold.components) == [3, 4, 5]]
-
-
 def _loose(motion: RodMotion, free: sparse.csr_matrix) -> str:
-    """The joints in which the motions of the beams differ."""
+    """The joints in which the motions of the beams differ; "" if there are none."""
+    if motion.joints is None:
+        return ""
     number = {id(beam): k for k, beam in enumerate(motion.members)}
     # The ground comes last, and does not move.
     free = sparse.vstack([free, sparse.csr_matrix((6, free.shape[1]))], format="csr")
@@ -172,14 +145,14 @@ def _loose(motion: RodMotion, free: sparse.csr_matrix) -> str:
     ]
     first, second = np.transpose(sides)
     moves = _largest(_of_beams(free, first) - _of_beams(free, second)) > _NONE
-    return _listed("joints", np.flatnonzero(moves))
+    return f", in {_listed('joints', np.flatnonzero(moves))}" if moves.any() else ""
 
 
-def _named(moving: np.ndarray, count: int, *, alone: bool) -> str:
+def _named(moving: np.ndarray, count: int) -> str:
     """The beams by their numbers."""
-    if alone:
-        return "the beam"
-    return "the assembly" if len(moving) == count > 1 else _listed("beams", moving)
+    if len(moving) == count:
+        return "the beam" if count == 1 else "the assembly"
+    return _listed("beams", moving)
 
 
 def _listed(name: str, numbers: np.ndarray) -> str:
@@ -187,17 +160,6 @@ def _listed(name: str, numbers: np.ndarray) -> str:
     if len(numbers) > 4:
         names.append(f"{len(numbers) - 4} more")
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _direction(vector: np.ndarray) -> str:
-    """Description of a direction, of length one, with a positive largest component."""
-    largest = vector[np.argmax(np.abs(vector))]
-    return _vector(vector / np.linalg.norm(vector) * np.sign(largest))
-
-
-def _vector(values: np.ndarray) -> str:
-    # Adding zero makes -0 a 0.
-    return "(" + ", ".join(f"{v:.4g}" for v in np.round(values, 9) + 0.0) + ")"
 
 
 def null_space(matrix: sparse.spmatrix, size: int, tolerance: float) -> sparse.csr_matrix:

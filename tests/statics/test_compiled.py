@@ -253,9 +253,11 @@ def test_a_path_says_when_it_fails():
 def test_what_goes_through_petsc_says_why():
     pinned = fg.Beam(uneven_mesh(9), section(1e4, 1e4, 1.0, 2.0), left="pinned", loads=GRAVITY)
     statics = fg.StaticEquilibrium(pinned)
-    with pytest.raises(fg.LoadStepFailed, match="can still turn about its left end"):
+    with pytest.raises(
+        fg.LoadStepFailed, match="can still move as a rigid body in 3 independent ways"
+    ):
         statics.solve(halvings=0)
-    assert "can still turn about its left end" in statics.why_not_compiled
+    assert "can still move as a rigid body in 3 independent ways" in statics.why_not_compiled
     wavy = fg.Load(force=lambda s, t: as_vector([0, 0, bessel_J(0, s)]))
     beam = fg.Beam(uneven_mesh(9), section(1e4, 1e4, 1.0, 2.0), left="clamped", loads=wavy)
     with pytest.raises(ValueError, match=r"compiled: this equilibrium cannot be compiled: .*chain"):

@@ -14,15 +14,21 @@ ALONG_Y = (np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5))
 
 CASES = {
     "clamped": ({"left": "clamped"}, ""),
-    "pinned": ({"left": "pinned"}, "the beam can still turn about its left end"),
-    "pinned at the right": ({"right": "pinned"}, "the beam can still turn about its right end"),
+    "pinned": (
+        {"left": "pinned"},
+        "the beam can still move as a rigid body in 3 independent ways",
+    ),
+    "pinned at the right": (
+        {"right": "pinned"},
+        "the beam can still move as a rigid body in 3 independent ways",
+    ),
     "pinned at both ends": (
         {"left": "pinned", "right": "pinned"},
-        "the beam can still turn about the line along (0, 1, 0) through (3, 0, 0)",
+        "the beam can still move as a rigid body in one way",
     ),
     "on a rail": (
         {"left": fg.Sliding("y", turning=False)},
-        "the beam can still move along (0, 1, 0)",
+        "the beam can still move as a rigid body in one way",
     ),
     "on a rail that turns": (
         {"left": fg.Sliding("y")},
@@ -30,7 +36,7 @@ CASES = {
     ),
     "a pin and a rail": (
         {"left": "pinned", "right": fg.Sliding("y")},
-        "the beam can still turn about the line along (0, 1, 0) through (3, 0, 0)",
+        "the beam can still move as a rigid body in one way",
     ),
     "a pin and a fixed rail": ({"left": "pinned", "right": fg.Sliding("y", turning=False)}, ""),
 }
@@ -51,7 +57,7 @@ def test_a_failed_equilibrium_says_what_is_free():
     )
     with pytest.raises(fg.LoadStepFailed, match="hold that too") as caught:
         fg.StaticEquilibrium(beam).solve()
-    assert caught.value.free == "the beam can still turn about its left end"
+    assert caught.value.free == "the beam can still move as a rigid body in 3 independent ways"
 
 
 @pytest.mark.parametrize("loops", [0, 3])
