@@ -62,8 +62,9 @@ class VectorAssembly(_Assembly):
     def __init__(self, form: Form) -> None:
         super().__init__(form)
         self._kernels = None
-        if self.tensor.function_space().comm.size == 1 and not is_real(form.arguments()[0]):
-            self.parts = fields(self.tensor)
+        #: The values, part by part; none for numbers.
+        self.parts = () if is_real(form.arguments()[0]) else fields(self.tensor)
+        if self.parts and self.tensor.function_space().comm.size == 1:
             self._kernels = _compiled(self._assembler.parloops(self.tensor))
 
     def assemble(self) -> Cofunction:

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
+from itertools import chain
 
 import numpy as np
 import petsctools
@@ -58,7 +60,7 @@ class HeldSNES:
         self.unknown = unknown
         self.newton_iterations = self.krylov_iterations = self.solves = 0
         options, converged = dict(numerics.options), numerics.converged
-        self._residual = VectorAssembly(residual)
+        self._form = residual
         local = str(options.get("snes_type")) == "python"
         mat_type = options.pop("mat_type", "aij")
         self._matrix_of = derivative(residual, unknown), mat_type
@@ -71,7 +73,6 @@ class HeldSNES:
         # Local solves use their unknown only through x, so x may be the unknown itself.
         self._shared = local and len(self._fields) == 1
         self._rows = EssentialRows(unknown, self._jacobian and self._jacobian.matrix, essential)
-        self._serial = unknown.function_space().comm.size == 1
 
         comm = unknown.function_space().comm
         self.snes = PETSc.SNES().create(comm=comm)
@@ -111,6 +112,11 @@ class HeldSNES:
                 )
             self.snes.setConvergenceTest(test)
 
+    @cached_property
+    def _residual(self) -> VectorAssembly:
+        # Compiled solves have no use for it.
+        return VectorAssembly(self._form)
+
     # --- callbacks -----------------------------------------------------------------------------
     def _set_callbacks(self) -> None:
         self.snes.setFunction(self._function, self._f)
@@ -136,12 +142,8 @@ class HeldSNES:
 
     def _form_function(self, snes, x: PETSc.Vec, f: PETSc.Vec) -> None:
         self._put(x)
-        tensor = self._residual.assemble()
-        if self._serial:
-            collect(self._residual.parts, f.getArray())
-        else:
-            with tensor.dat.vec_ro as source:
-                source.copy(f)
+        self._residual.assemble()
+        collect(self._residual.parts, f.getArray())
         self._rows.zero(f)
 
     def _form_jacobian(self, snes, x: PETSc.Vec, J: PETSc.Mat, P: PETSc.Mat) -> None:
@@ -159,23 +161,13 @@ class HeldSNES:
 
     def _put(self, x: PETSc.Vec) -> None:
         """Copy a PETSc vector into the unknown."""
-        if self._shared:
-            return
-        if self._serial:
+        if not self._shared:
             spread(x.getArray(readonly=True), self._fields)
-        else:
-            with self.unknown.dat.vec_wo as target:
-                x.copy(target)
 
     def _get(self) -> None:
         """Copy the unknown into the SNES's vector."""
-        if self._shared:
-            return
-        if self._serial:
+        if not self._shared:
             collect(self._fields, self._x.getArray())
-        else:
-            with self.unknown.dat.vec_ro as source:
-                source.copy(self._x)
 
     # --- solving -------------------------------------------------------------------------------
     def solve(self, *, provisional: bool = False) -> None:
@@ -246,31 +238,22 @@ class HeldSNES:
 
     def _worst_place(self) -> str:
         """Describe the place of the largest residual for an error message."""
-        parts = self.unknown.subfunctions
-        values = np.abs(self.snes.getFunction()[0].getArray(readonly=True))
-        ends = np.cumsum([part.dat.data_ro.size for part in parts])
-        comm = self.unknown.function_space().comm
-        if self._is_lost_everywhere(np.split(values, ends[:-1]), comm):
+        residual = np.abs(self.snes.getFunction()[0].getArray(readonly=True))
+        start, found = 0, []
+        for field in self._fields:
+            name = describe(field.function)  # on all ranks: it interpolates coordinates
+            values = residual[start : start + field.owned.size].reshape(-1, field.block)
+            start += field.owned.size
+            values = np.where(np.isfinite(values), values, np.inf).max(axis=1)
+            node = int(np.argmax(values)) if len(values) else 0
+            worst = (values[node], name(node)) if len(values) else (-1.0, "")
+            found.append((*worst, int(np.isinf(values).sum()), len(values)))
+        found = list(chain(*self.unknown.function_space().comm.allgather(found)))
+        lost, nodes = (sum(x[k] for x in found) for k in (2, 3))
+        if nodes > 1 and 2 * lost > nodes:  # as under a load that is not finite
             return ""
-        values = np.where(np.isfinite(values), values, np.inf)
-        own = int(np.argmax(values)) if len(values) else -1
-        part = int(np.searchsorted(ends, own, side="right")) if own >= 0 else 0
-        words = [describe(f) for f in parts]  # on all ranks: describe interpolates coordinates
-        index = own - (ends[part - 1] if part else 0)
-        block = parts[part].function_space().block_size
-        found = (values[own], words[part](index // block)) if own >= 0 else (-1.0, "")
-        worst = max(comm.allgather(found), key=lambda x: x[0])
-        return f", largest at {worst[1]}" if worst[0] > 0 else ""
-
-    def _is_lost_everywhere(self, values: list[np.ndarray], comm) -> bool:
-        """Whether most nodes have values that are not finite, as under a load that is not finite."""
-        lost = nodes = 0
-        for part, own in zip(self.unknown.subfunctions, values, strict=True):
-            by_node = own.reshape(-1, part.function_space().block_size)
-            lost += int((~np.isfinite(by_node)).any(axis=1).sum())
-            nodes += len(by_node)
-        lost, nodes = comm.allreduce(lost), comm.allreduce(nodes)
-        return nodes > 1 and 2 * lost > nodes
+        largest, place, *_ = max(found, key=lambda x: x[0])
+        return f", largest at {place}" if largest > 0 else ""
 
     def _python_context(self):
         return self.snes.getPythonContext() if self.snes.getType() == "python" else None
