@@ -21,7 +21,7 @@ from fdgeom import citations, steppers
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.sections.drawn_section import DrawnSection
-from fdgeom.steppers.composition_schemes import PAPERS
+from fdgeom.steppers.composition import PAPERS
 from fdgeom.steppers.method import Method, Restart
 from fdgeom.systems.motion.motion import MotionTraits
 from fdgeom.systems.poisson.poisson import PoissonForms

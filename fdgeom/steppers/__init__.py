@@ -5,17 +5,16 @@ belong to :mod:`fdgeom.systems` and :mod:`fdgeom.beams`, runs with output to
 :mod:`fdgeom.recording`.
 
 - `stepper`: `advance`, and what happens when a step fails; `method`: what an author of a method defines;
-- `compiled`: steps in compiled code; `stages`: a part that methods share;
-- `sweep`: `PoissonIntegrator` and its symmetric form; `partitioned`, `runge_kutta`,
-  `generating_function`, `discrete_gradient` (`mean_derivative`): Poisson and Hamiltonian systems;
+- `compiled`: steps in compiled code;
+- `sweep`: `PoissonIntegrator`, its symmetric form and `Splitting`; `partitioned`, `runge_kutta`,
+  `generating_function`, `discrete_gradient`: Poisson and Hamiltonian systems;
 - `rattle`, `discrete_lagrangian` (`holonomic`): constrained systems;
-- `splitting`, `composition`: methods of high order from others;
+- `composition`: methods of high order from others;
 - `alpha`: the generalized-α family; `beams`: `EnergyMomentum`, `VariationalIntegrator`.
 """
 
-from fdgeom.steppers.alpha.fourth_order import FourthOrderAlpha
+from fdgeom.steppers.alpha.fourth_order import FourthOrderAlpha, HermiteSimpson
 from fdgeom.steppers.alpha.generalized_alpha import GeneralizedAlpha
-from fdgeom.steppers.alpha.hermite_simpson import HermiteSimpson
 from fdgeom.steppers.alpha.scheme import (
     AlphaScheme,
     chung_hulbert,
@@ -36,12 +35,12 @@ from fdgeom.steppers.generating_function import GeneratingFunction4
 from fdgeom.steppers.partitioned import StormerVerlet, SymplecticEuler
 from fdgeom.steppers.rattle import RATTLE, SHAKE
 from fdgeom.steppers.runge_kutta import GaussLegendre, RungeKutta4
-from fdgeom.steppers.splitting import Splitting
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.steppers.sweep import (
     HamelFieldIntegrator,
     ImplicitMidpoint,
     PoissonIntegrator,
+    Splitting,
     SymmetricPoissonIntegrator,
 )
 

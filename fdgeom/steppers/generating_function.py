@@ -11,7 +11,7 @@ from ufl.core.expr import Expr
 from fdgeom.execution import FunctionalAssembly
 from fdgeom.identities import Identity
 from fdgeom.operations import Interpolation
-from fdgeom.steppers.stages import StagesStepper, stages
+from fdgeom.steppers.runge_kutta import StagesStepper, stages
 from fdgeom.systems.poisson.hamiltonian import HamiltonianSystem
 
 

@@ -6,7 +6,7 @@ import pytest
 from claims import CLAIMS, TESTED_ELSEWHERE
 
 import fdgeom.steppers
-from fdgeom.steppers.composition_schemes import SCHEMES, weights
+from fdgeom.steppers.composition import SCHEMES, weights
 
 ROOT = pathlib.Path(__file__).parents[2]
 

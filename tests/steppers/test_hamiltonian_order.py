@@ -17,7 +17,7 @@ from verification.hamiltonian_systems import (
 from verification.small_systems import lotka_volterra
 
 import fdgeom as fg
-from fdgeom.steppers.composition_schemes import SCHEMES, flow_fractions, pair_fractions, weights
+from fdgeom.steppers.composition import SCHEMES, flow_fractions, pair_fractions, weights
 
 E, V = fg.SymplecticEuler, fg.StormerVerlet
 

@@ -1,17 +1,154 @@
-"""The fourth-order member of the Hamel family, for linear undamped systems."""
+"""Methods of order four for second-order systems: two accelerations are the unknowns of a step."""
 
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Unpack
 
 import numpy as np
-from firedrake import Constant, Function, FunctionSpace, TestFunction, derivative
+from firedrake import (
+    Constant,
+    Form,
+    Function,
+    FunctionSpace,
+    MixedFunctionSpace,
+    TestFunction,
+    TestFunctions,
+    derivative,
+    split,
+)
+from ufl.core.expr import Expr
 
-from fdgeom.forms import has_kink, is_affine, is_zero, simplify
-from fdgeom.operations import Operation, Prescribed, Solve
-from fdgeom.steppers.alpha.two_accelerations import TwoAccelerations, of_everything
+from fdgeom.execution import Numerics, defaults
+from fdgeom.forms import flatten, has_kink, is_affine, is_zero, simplify
+from fdgeom.operations import (
+    EPSILON,
+    ConvergenceTest,
+    Copy,
+    Flow,
+    Operation,
+    Performed,
+    Prescribed,
+    Solve,
+    parts,
+    with_assignments,
+)
+from fdgeom.steppers.alpha.motion_stepper import MotionStepper
 from fdgeom.steppers.stepper import StepperOptions
+from fdgeom.systems.motion.second_order import SecondOrderSystem
 from fdgeom.validation import number
+
+Pair = tuple[Expr, Expr]
+
+
+class TwoAccelerations(MotionStepper):
+    """Base of the methods whose unknown is a pair of fields, both of the space of q."""
+
+    moves = SecondOrderSystem
+
+    def _setup(self) -> None:
+        system = self.system
+        if system.constraint is not None:
+            name = type(self).__name__
+            raise ValueError(f"system: {name} takes no constraint; use GeneralizedAlpha")
+        self._check_system()
+        self._start_motion()
+
+    def flows(self):
+        space, h = self.system.space, Constant(self.dt, name="dt")
+        n = self._parts = len(space)
+        pieces = [space.sub(k) for k in range(n)] if n > 1 else [space]
+        whole = MixedFunctionSpace(pieces * 2)
+        unknown, first = Function(whole, name="accelerations"), Function(whole, name="first guess")
+        residual = self._residual(h, self._pair(split(unknown)), self._pair(TestFunctions(whole)))
+        held = self.system.held
+        dofs = [] if held is None else held.dofs * 2
+        given = Function(whole, name="given accelerations").subfunctions
+        timed = {"dt": h, "clock": self.system.model.clocks}
+        solve = Solve(
+            work=residual,
+            unknown=unknown,
+            guess=first,
+            prescribed=[Prescribed(d, given[k], k) for k, d in enumerate(dofs)],
+            options=self.solve_options(),
+            numerics=self._numerics,
+            name="the accelerations",
+            **timed,
+        )
+        guesses, found = self._pairs(first.subfunctions), self._pairs(unknown.subfunctions)
+        operations = with_assignments(
+            solve,
+            [
+                self._new_state(h, *state, *pair)
+                for state, pair in zip(self._states(), found, strict=True)
+            ],
+            before=[
+                dict(zip(pair, self._guess(h, *state), strict=True))
+                for state, pair in zip(self._states(), guesses, strict=True)
+            ],
+        )
+        if self.system.model.given_in_time():
+            clock, given_values = self.system.model.clocks, []
+            # Of the middle and of the end of the step.
+            for at, targets in ((0.5, given[:n]), (1.0, given[n:])):
+                given_values.append(Performed(do=held.update, operations=[], clock=clock, at=at))
+                pairs = zip(parts(held.a), targets, strict=True)
+                given_values += [Copy(source=a, target=target) for a, target in pairs]
+            operations = [*given_values, *operations, held.putting(clock=clock)]
+        return [Flow(operations)]
+
+    def _numerics(self, residual: Form, unknown: Function) -> Numerics:
+        """Newton's method ends at round-off of q over dt², also near rest."""
+        test = ConvergenceTest(self.system.q, unnoticed=EPSILON / self.dt**2)
+        return replace(of_everything(residual, unknown), converged=test)
+
+    def underivable(self):
+        if self.system.model.given_in_time():
+            return "boundary values move: take GeneralizedAlpha"
+        return None
+
+    def uncompilable(self):
+        return f"{type(self).__name__} is not made of implicit substeps"
+
+    # --- what a method says ----------------------------------------------------------------------
+    def _check_system(self) -> None:
+        """Raise an error if the method cannot move this system."""
+
+    @abstractmethod
+    def _residual(self, h: Constant, unknowns: Pair, tests: Pair) -> Form:
+        """The residual of both unknowns."""
+
+    def _beside(self) -> tuple[Function, ...]:
+        """Functions that the method reads and writes beside the system's q, v and accelerations."""
+        return ()
+
+    @abstractmethod
+    def _guess(self, h: Constant, *state: Expr) -> Pair:
+        """First guesses of the two fields, from a part of q, v, accelerations, carried fields."""
+
+    @abstractmethod
+    def _new_state(self, h: Constant, *state_and_fields: Function) -> dict[Function, Expr]:
+        """The new state of that part, from the two fields."""
+
+    # --- parts of the space of q -----------------------------------------------------------------
+    def _states(self) -> list[tuple[Function, ...]]:
+        system = self.system
+        state = system.q, system.v, system.acceleration, system.algorithmic, *self._beside()
+        return list(zip(*(parts(f) for f in state), strict=True))
+
+    def _pairs(self, parts: Sequence[Function]) -> list[tuple[Function, Function]]:
+        return list(zip(parts[: self._parts], parts[self._parts :], strict=True))
+
+    def _pair(self, parts: Sequence[Expr]) -> Pair:
+        n = self._parts
+        return (flatten(parts[:n]), flatten(parts[n:])) if n > 1 else (parts[0], parts[1])
+
+
+def of_everything(residual: Form, unknown: Function) -> Numerics:
+    """Coupled equations, whose matrix is factorised again only if it changes."""
+    return Numerics(defaults(residual, unknown, local=False), ConvergenceTest(), reuse_matrix=True)
+
 
 _INSTEAD = "the order would be two; use HermiteSimpson, of order four for any system"
 
@@ -157,5 +294,62 @@ class FourthOrderAlpha(TwoAccelerations):
             v: v + h / 2 * (a + a1) + h / 24 * (h**2 * b + b1),
             a: a1,
             b: b1 / h**2,
+            algorithmic: a1,
+        }
+
+
+class HermiteSimpson(TwoAccelerations):
+    """Fourth order for nonlinear, damped and forced second-order systems M v̇ = F(q, v, t).
+
+        q_m = (q⁰ + q¹)/2 - h²/16 (a⁰ + a¹),   v_m = (v⁰ + v¹)/2 - h/8 (a¹ - a⁰),
+        q¹ = q⁰ + h v⁰ + h²/6 (a⁰ + 2 a_m),    v¹ = v⁰ + h/6 (a⁰ + 4 a_m + a¹),
+
+    with the true accelerations a at both ends and a_m in the middle, each from the balance of
+    forces there: Hermite's interpolation of the end values, Simpson's rule for the integrals. For
+    linear undamped systems it is :class:`FourthOrderAlpha` with κ = 0, to round-off. One solve
+    gives both a_m and a¹, twice as many unknowns as in :class:`GeneralizedAlpha`.
+
+    Symmetric. An undamped oscillation keeps its amplitude for Ω = ω h ≤ √12 and is unstable above:
+    use this method for accuracy in time with steps that resolve the fastest motion of the mesh.
+
+    Parameters
+    ----------
+    system : SecondOrderSystem
+        The system to integrate, without constraint. For given degrees of freedom a_m and a¹ are
+        given too.
+    dt : float
+        Time step h.
+    solver_parameters, options_prefix, compiled
+        As for every stepper; the default is an LU of both unknowns, reused while the matrix does
+        not change.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the system is not a SecondOrderSystem or has a constraint, or its start determines no
+        acceleration.
+    """
+
+    order = 4
+    symmetric = True
+
+    def _residual(self, h, unknowns, tests):
+        system, (a_m, a1), (test_m, test) = self.system, unknowns, tests
+        q, v, a, t = system.q, system.v, system.acceleration, system.time
+        q1 = q + h * v + h**2 / 6 * (a + 2 * a_m)
+        v1 = v + h / 6 * (a + 4 * a_m + a1)
+        q_m = (q + q1) / 2 - h**2 / 16 * (a + a1)
+        v_m = (v + v1) / 2 - h / 8 * (a1 - a)
+        middle = system.balance((q_m,), v_m, a_m, t - h / 2, test_m)
+        return middle + system.balance((q1,), v1, a1, t, test)
+
+    def _guess(self, h, q, v, a, algorithmic):
+        return a, a
+
+    def _new_state(self, h, q, v, a, algorithmic, a_m, a1):
+        return {
+            q: q + h * v + h**2 / 6 * (a + 2 * a_m),
+            v: v + h / 6 * (a + 4 * a_m + a1),
+            a: a1,
             algorithmic: a1,
         }
