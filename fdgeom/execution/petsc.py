@@ -118,13 +118,14 @@ class PointwiseUpdate:
         # Inside of a function: steps can be stated without the compiler.
         from fdgeom.compile import CompiledExecutor
 
-        _check_nodes(assignments)
+        operation = Map(values=assignments)
+        _check_nodes(operation)
         self._assignments = dict(assignments)
         #: The exchange of values with the compiled unit.
         self._update: Any = None
         #: Why Firedrake does the assignments; None if compiled code does.
         self.why_not_compiled: str | None = None
-        comm = next(iter(assignments)).function_space().comm
+        comm = operation.writes[0].function_space().comm
         with falling_back(
             self._give_up,
             comm,
@@ -132,7 +133,7 @@ class PointwiseUpdate:
             what="an assignment",
             instead="assignments are interpolated",
         ):
-            update = CompiledExecutor([Map(values=assignments)])
+            update = CompiledExecutor([operation])
             update.unit.make_ready()
             self._update = update.fields
             # Assignments cannot fail.
@@ -159,24 +160,15 @@ class PointwiseUpdate:
         self._update.stored()
 
 
-def _check_nodes(assignments: Mapping[Function, Expr]) -> None:
+def _check_nodes(op: Map) -> None:
     """Raise ``ValueError`` unless assignments are expressions of values at the same nodes."""
-    if not assignments:
-        raise ValueError("assignments must not be empty")
-    first = next(iter(assignments))
-    read: dict[Function, None] = dict.fromkeys(assignments)
-    for target, value in assignments.items():
-        name, expression = target.name(), ufl.as_ufl(value)
-        if expression.ufl_shape != target.ufl_shape:
-            raise ValueError(
-                f"the expression for {name} has shape {expression.ufl_shape}, not {target.ufl_shape}"
-            )
-        if extract_arguments(expression):
-            raise ValueError(f"the expression for {name} holds a test or trial function")
-        read |= dict.fromkeys(extract_coefficients(expression))
-    spaces = {f: f.function_space() for f in read if f in assignments or not is_real(f)}
-    for f, space in spaces.items():
-        if has_nodal_values(space) and space.node_set is not spaces[first].node_set:
+    for target, value in op.values.items():
+        if extract_arguments(ufl.as_ufl(value)):
+            raise ValueError(f"the expression for {target.name()} holds a test or trial function")
+    first = op.writes[0]
+    for f in (*op.writes, *(f for f in op.reads if not is_real(f))):
+        space = f.function_space()
+        if has_nodal_values(space) and space.node_set is not first.function_space().node_set:
             raise ValueError(
                 f"{f.name()} has other nodes than {first.name()}: interpolate it first"
             )

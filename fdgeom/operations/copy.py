@@ -50,15 +50,14 @@ class Copy(Operation):
     def jvp(self, tangents: Tangents) -> list[Operation]:
         if self.target not in tangents:
             return []
-        known = self.source is not None and self.source in tangents
-        return [self._like(tangents[self.source] if known else None, tangents[self.target])]
+        return [self._like(tangents.get(self.source), tangents[self.target])]
 
     def vjp(self, cotangents: Cotangents) -> list[Operation]:
         if self.target not in cotangents:
             return []
         found = zero_rest(self._timed(), self.target, cotangents)
         bar = cotangents[self.target]
-        if self.source is not None and cotangents.is_active(self.source):
+        if cotangents.is_active(self.source):
             own, adds = cotangents[self.source], self.rows is not None
             if self.source in cotangents:
                 found += zero_rest(self._timed(), self.source, cotangents)

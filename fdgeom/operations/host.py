@@ -124,11 +124,11 @@ def _adjoint(
         cotangents.drop(targets)
     places: list[tuple[Function, list[bool]] | None] = []
     for f in sources:
-        if f is None or not cotangents.is_active(f):
-            places.append(None)
-        else:
+        if cotangents.is_active(f):
             places.append((cotangents[f], [part in cotangents for part in parts(f)]))
             cotangents.add([f])
+        else:
+            places.append(None)
     return [_Adjoint(op, bars, places, dots).placed(**op._timed())]
 
 

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, TypeGuard
 
 from firedrake import Constant, Form, Function
 from ufl.core.expr import Expr
@@ -165,21 +165,19 @@ class Tangents:
                 for part, own in zip(f.subfunctions, made.subfunctions, strict=True):
                     self._made[_key(part)] = part, own
 
-    def is_active(self, f: Function) -> bool:
-        """Whether derivatives by a Function are computed."""
-        return _key(f) in self._made
+    def is_active(self, f: Function | None) -> TypeGuard[Function]:
+        """Whether derivatives by a Function are computed; None is no Function."""
+        return f is not None and _key(f) in self._made
 
-    def __contains__(self, f: Function) -> bool:
+    def __contains__(self, f: Function | None) -> bool:
         return self.is_active(f)
 
     def __getitem__(self, f: Function) -> Function:
         return self._made[_key(f)][1]
 
-    def get(self, f: Function) -> Function | None:
+    def get(self, f: Function | None) -> Function | None:
         """That of a Function; None if it is zero."""
-        if f not in self:
-            return None
-        return self[f]
+        return self[f] if self.is_active(f) and f in self else None
 
 
 class Cotangents(Tangents):
@@ -191,8 +189,8 @@ class Cotangents(Tangents):
         super().__init__(active)
         self._nonzero: set[int] = set()
 
-    def __contains__(self, f: Function) -> bool:
-        return any(_key(part) in self._nonzero for part in parts(f))
+    def __contains__(self, f: Function | None) -> bool:
+        return f is not None and any(_key(part) in self._nonzero for part in parts(f))
 
     def add(self, functions: Iterable[Function]) -> None:
         """Note that the cotangents of Functions may differ from zero."""

@@ -241,10 +241,7 @@ class Solve(Operation):
         own = (self.test, self.unknown)
         read = [f for f in extract_coefficients(self.work) if f not in own and f in tangents]
         work = directional(self.work, {self.unknown: dot, **{f: tangents[f] for f in read}})
-        given = [
-            Prescribed(p.dofs, tangents[p.value] if _is_in(p.value, tangents) else None, p.part)
-            for p in self.prescribed
-        ]
+        given = [Prescribed(p.dofs, tangents.get(p.value), p.part) for p in self.prescribed]
         name = f"the tangent of {self.name}"
         test, timed = self.test, self._timed()
         return [Solve(work=work, unknown=dot, test=test, prescribed=given, name=name, **timed)]
@@ -263,7 +260,7 @@ class Solve(Operation):
         )  # fmt: skip
         found = [*zeroes, transposed]
         for p in self.prescribed:
-            if _is_in(p.value, cotangents, active=True):
+            if cotangents.is_active(p.value):
                 found += self._prescribed_gradient(p, bar, cotangents)
         return [*found, *gradient(timed, -self.work, cotangents, (self.test, self.unknown))]
 
@@ -287,7 +284,3 @@ class Solve(Operation):
                 "an adjoint solve has no derivatives of its own: for second derivatives take the "
                 "adjoint of a list with its tangents (`linearise`)"
             )
-
-
-def _is_in(value: Function | None, vectors, active: bool = False) -> bool:
-    return value is not None and (vectors.is_active(value) if active else value in vectors)

@@ -99,8 +99,8 @@ def test_what_is_refused(mesh):
     V, W = FunctionSpace(mesh, "CG", 1), FunctionSpace(mesh, "DG", 0)
     u, w = Function(V, name="u"), Function(W, name="w")
     for assignments, message in (
-        ({}, "assignments must not be empty"),
-        ({u: as_vector([u, u])}, r"the expression for u has shape \(2,\)"),
+        ({}, "values is empty"),
+        ({u: as_vector([u, u])}, r"the expression for 'u' has the shape \(2,\)"),
         ({u: 2 * TestFunction(V)}, "the expression for u holds a test"),
         ({u: u + w}, "w has other nodes than u"),
         ({u: u, w: w}, "w has other nodes than u"),
