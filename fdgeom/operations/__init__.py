@@ -1,11 +1,11 @@
 """Operations: a time step is a list of them, and each gives its derivatives as operations again.
 
 - `operation`: the base class, tangents and cotangents, and the adjoint of a list; `HostOperation` for
-  operations that a Python method performs; `host`: two kinds of these;
-- `map`: assignments at nodes, and conditions that fail a step; `solve`: solves for an unknown, with
-  prescribed degrees of freedom; `assemble`: derivatives of functionals;
-  `copy`: copies of degrees of freedom; `interpolate`: interpolants, inverse matrices, numbers of a Real
-  space as fields, and data of users sampled at nodes;
+  operations that a Python method performs, and two kinds of these;
+- `explicit`: `Map`, assignments at nodes, `Check`, conditions that fail a step, `Copy` of degrees of
+  freedom, and `Assemble`, derivatives of functionals; `solve`: solves for an unknown, with prescribed
+  degrees of freedom; `interpolate`: interpolants, inverse matrices, numbers of a Real space as fields,
+  and data of users sampled at nodes;
 - `dependent`: functions that are recomputed when the data that they are made from change;
 - `convergence`: when Newton's method ends;
 - `flow`: parts of a step that compositions scale and merge; `adjoint_step`: the adjoint of a step,
@@ -15,9 +15,8 @@ These modules know forms and Functions; `execution` performs operations.
 """
 
 from fdgeom.operations.adjoint_step import AdjointStep, Strides
-from fdgeom.operations.assemble import Assemble
 from fdgeom.operations.convergence import EPSILON, LOCAL_TEST, WORDS, ConvergenceTest, Reason, Watch
-from fdgeom.operations.copy import Copy
+from fdgeom.operations.explicit import Assemble, Check, Copy, Map
 from fdgeom.operations.flow import (
     Assignments,
     Flow,
@@ -27,19 +26,21 @@ from fdgeom.operations.flow import (
     merged,
     with_assignments,
 )
-from fdgeom.operations.host import ArrayOperation, Performed, owned_values, up_to_date
 from fdgeom.operations.interpolate import Broadcast, Interpolate, Interpolation, Inverse
-from fdgeom.operations.map import Check, Map
 from fdgeom.operations.operation import (
+    ArrayOperation,
     Cotangents,
     HostOperation,
     Operation,
+    Performed,
     Tangents,
     compilable,
     differentiable,
     each_part,
     linearise,
+    owned_values,
     parts,
     reverse,
+    up_to_date,
 )
 from fdgeom.operations.solve import PROBLEM, Attempt, Prescribed, Solve, dofs_of

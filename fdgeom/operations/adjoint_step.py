@@ -8,7 +8,7 @@ from typing import Self
 from firedrake import Function
 from mpi4py import MPI
 
-from fdgeom.operations.copy import Copy
+from fdgeom.operations.explicit import Copy
 from fdgeom.operations.operation import Cotangents, Operation, parts
 from fdgeom.operations.solve import Solve
 

@@ -6,9 +6,7 @@ from dataclasses import dataclass, replace
 from firedrake import Function
 from ufl.core.expr import Expr
 
-from fdgeom.operations.assemble import Assemble
-from fdgeom.operations.copy import Copy
-from fdgeom.operations.map import Map
+from fdgeom.operations.explicit import Assemble, Copy, Map
 from fdgeom.operations.operation import Operation, each_part, parts
 from fdgeom.operations.solve import Solve
 

@@ -28,10 +28,9 @@ from ufl.domain import extract_domains
 
 from fdgeom.compat import interpolates_into
 from fdgeom.forms import is_real
-from fdgeom.operations.copy import Copy
 from fdgeom.operations.dependent import Dependent, dependent_of
-from fdgeom.operations.host import ArrayOperation, owned_values
-from fdgeom.operations.operation import Operation, Tangents
+from fdgeom.operations.explicit import Copy
+from fdgeom.operations.operation import ArrayOperation, Operation, Tangents, owned_values
 from fdgeom.taping import refuse_annotation
 from fdgeom.validation import everywhere
 

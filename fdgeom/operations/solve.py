@@ -10,8 +10,7 @@ from ufl.algorithms import extract_coefficients
 from ufl.core.expr import Expr
 
 from fdgeom.forms import rename, simplify
-from fdgeom.operations.assemble import Assemble, directional, gradient
-from fdgeom.operations.copy import Copy, zero_rest
+from fdgeom.operations.explicit import Assemble, Copy, directional, gradient, zero_rest
 from fdgeom.operations.operation import Cotangents, Operation, Tangents, Work, parts
 from fdgeom.validation import choice, instance
 
