@@ -90,14 +90,13 @@ def gradient(
 
 def _slopes(replay: StepReplay, form: Form, active: set[int], factor: float = 1.0) -> Slopes:
     """The derivatives of a form, cached."""
-    name = id(form), frozenset(active), factor
-    kept: dict[tuple, tuple[Form, Slopes]] = replay.kept
-    if name not in kept:
-        while len(kept) >= _MANY:
-            del kept[next(iter(kept))]
-        # The cache keeps the form alive, so that no other form gets its id.
-        kept[name] = form, Slopes(form if factor == 1.0 else factor * form, active)
-    return kept[name][1]
+
+    def make() -> Slopes:
+        return Slopes(form if factor == 1.0 else factor * form, active)
+
+    return replay.once(
+        "slopes", (id(form), frozenset(active), factor), make, alive=form, most=_MANY
+    )
 
 
 def _check(stepper, steps: int, wrt) -> None:

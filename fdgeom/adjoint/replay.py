@@ -72,7 +72,7 @@ class Replay:
         #: checkpoint schedules drop these too early.
         self.checkpoints: tuple[int, dict[int, list]] = -1, {}
         self._runs: dict = {}
-        self._made: dict[tuple, tuple] = {}
+        self._made: dict[str, dict[Any, tuple]] = {}
 
     # --- inputs ----------------------------------------------------------------------------------
     def snapshots(self) -> tuple:
@@ -213,18 +213,27 @@ class Replay:
         trajectory.pull()
         d.get(places)
 
-    def _list(
-        self, operations: Sequence[Operation], reached: set[int], *, first: bool = True
-    ) -> OperationList:
-        """Operations beside the steps; before the ``first`` ones dependent fields are updated."""
-        name = tuple(map(id, operations)), frozenset(reached), first
-        if name not in self._made:
-            fields = self._coefficients.updates(reached) if first else []
-            active = reached | keys(self.state)
-            # The cache keeps the operations alive, so that no other one gets the id of one.
-            found = OperationList([*fields, *operations], active, self._runs)
-            self._made[name] = found, operations
-        return self._made[name][0]
+    def _list(self, operations: Sequence[Operation], reached: set[int]) -> OperationList:
+        """Operations beside the steps, after the updates of dependent fields."""
+
+        def make() -> OperationList:
+            every = [*self._coefficients.updates(reached), *operations]
+            return OperationList(every, reached | keys(self.state), self._runs)
+
+        name = tuple(map(id, operations)), frozenset(reached)
+        return self.once("lists", name, make, alive=operations)
+
+    def once(
+        self, kind: str, name: Any, make: Callable, *, alive: Any = None, most: int = 0
+    ) -> Any:
+        """The cached result of ``make()``; ``most``, if positive, limits the number of one kind."""
+        # alive: objects whose ids are in the name, so that no other ones get these ids.
+        made = self._made.setdefault(kind, {})
+        if name not in made:
+            while 0 < most <= len(made):
+                del made[next(iter(made))]
+            made[name] = make(), alive
+        return made[name][0]
 
 
 class ChangeReplay(Replay):

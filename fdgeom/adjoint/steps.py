@@ -79,15 +79,9 @@ class StepReplay(Replay):
         )
         #: All functions that the steps change and read again.
         self._moving = each_part([*self.state, *guesses])
-        #: A cache of functionals and their derivatives.
-        self.kept: dict[tuple, tuple] = {}
         #: Why derivatives are taken operation by operation; None if compiled code computes them.
         self.why_not_compiled: str | None = None
-        self._steps: dict[frozenset[int], OperationList] = {}
-        self._ends: dict[frozenset[int], list[Operation]] = {}
-        self._before: dict[tuple[OperationList, OperationList], Snapshot] = {}
-        #: Compiled sweeps, or why there are none, by their arguments, and the memory that they share.
-        self._sweeps: dict[tuple, tuple] = {}
+        #: The memory that compiled sweeps share.
         self._spare: list = []
 
     def title(self, steps: int) -> str:
@@ -302,26 +296,28 @@ class StepReplay(Replay):
         self, origin: StepOrigin, reached: set[int]
     ) -> tuple[OperationList, OperationList, OperationList, Snapshot]:
         """The operations before the steps, of a step, and after the steps; the values that they change."""
-        name, stepper = frozenset(reached), self._stepper
-        if name not in self._steps:
-            steps = self._coefficients.with_updates(stepper.operations, reached)
-            self._steps[name] = OperationList(steps, reached | self._seeds, stepper.runs)
-        start, step = self._list(origin.start, reached), self._steps[name]
-        if (start, step) not in self._before:
-            changed = each_part([*self._moving, *start.targets, *step.targets])
-            self._before[start, step] = snapshot_of(changed)
-        before = self._before[start, step]
+        stepper, coefficients = self._stepper, self._coefficients
+
+        def make() -> tuple[OperationList, OperationList]:
+            steps = coefficients.with_updates(stepper.operations, reached)
+            # Functionals may read the fields in time after the steps.
+            end = [*coefficients.updates_in_time(reached), *self._finish]
+            return (
+                OperationList(steps, reached | self._seeds, stepper.runs),
+                OperationList(end, reached | keys(self.state), self._runs),
+            )
+
+        step, end = self.once("steps", frozenset(reached), make)
+        start = self._list(origin.start, reached)
+        moving = self._moving
+        before = self.once(
+            "values",
+            (start, step),
+            lambda: snapshot_of(each_part([*moving, *start.targets, *step.targets])),
+        )
         before.take()
         self._refuse_jump(origin, start, before)
-        return start, step, self._end(reached), before
-
-    def _end(self, reached: set[int]) -> OperationList:
-        """The operations after the steps, and the fields in time that functionals may read then."""
-        name = frozenset(reached)
-        if name not in self._ends:
-            fields = self._coefficients.updates_in_time(reached)
-            self._ends[name] = [*fields, *self._finish]
-        return self._list(self._ends[name], reached, first=False)
+        return start, step, end, before
 
     def _refuse_jump(self, origin: StepOrigin, start: OperationList, before: Snapshot) -> None:
         """Raise ``NotImplementedError`` if the result jumps at functions set to their former values."""
@@ -332,11 +328,12 @@ class StepReplay(Replay):
         stepper, snapshots = self._stepper, self.snapshots()
         clock, remembered = stepper.clock, [snapshot.values() for snapshot in snapshots]
         self._open()
-        self._unset.take()
+        unset = self.once("unset", (), lambda: snapshot_of(self._moving))
+        unset.take()
         before.restore()
         stepper.clock = clock
         start.executor.step(0.0, 0.0)
-        jumps = _changes_more(self._unset, stepper.dt)
+        jumps = _changes_more(unset, stepper.dt)
         before.restore()
         for snapshot, values in zip(snapshots, remembered, strict=True):
             snapshot.remember(values)
@@ -347,11 +344,6 @@ class StepReplay(Replay):
                 f"{self.name} continues from these, but begins anew from any others; so the result "
                 "jumps there. Set other values, or make a new stepper before it is set"
             )
-
-    @cached_property
-    def _unset(self) -> Snapshot:
-        """The values with which steps begin if nothing is set."""
-        return snapshot_of(self._moving)
 
     # --- in compiled code ------------------------------------------------------------------------
     def compiled_sweep(
@@ -401,20 +393,17 @@ class StepReplay(Replay):
         self, seeded: Set[int], reached: Set[int], running: Form | None, tangents: bool
     ) -> CompiledSweep:
         """The compiled sweep for these arguments, cached; raises CannotCompile with the reason."""
-        kept, name = self._sweeps, (frozenset(seeded), frozenset(reached), id(running), tangents)
-        if name not in kept:
-            while len(kept) >= _MANY:
-                del kept[next(iter(kept))]
-            found: CompiledSweep | CannotCompile
+
+        def make() -> CompiledSweep | CannotCompile:
             try:
-                found = CompiledSweep(
+                return CompiledSweep(
                     self._stepper, self._spare, seeded, reached, running, tangents=tangents
                 )
             except CannotCompile as why:
-                found = why
-            # With the functional, so that no other one gets its number.
-            kept[name] = running, found
-        _, found = kept[name]
+                return why
+
+        name = frozenset(seeded), frozenset(reached), id(running), tangents
+        found = self.once("sweeps", name, make, alive=running, most=_MANY)
         if isinstance(found, CannotCompile):
             raise found
         return found

@@ -252,7 +252,7 @@ def test_blocks_change_nothing():
         return value, found.dat.data_ro.copy()
 
     value, found = gradient()
-    ((_, sweep),) = replay_of(stepper)._sweeps.values()
+    ((sweep, _),) = replay_of(stepper)._made["sweeps"].values()
     trajectory = sweep.trajectory
     assert trajectory.forward.blocks
     assert trajectory.reverse.blocks
