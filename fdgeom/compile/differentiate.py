@@ -51,8 +51,10 @@ def jacobian(
 
 
 def operations(program: ScalarProgram, outputs: Sequence[int]) -> int:
-    """The number of operations that the outputs take."""
-    return sum(program.ops[node][0] not in ("const", "in") for node in program.needed(outputs))
+    """The number of operations that the outputs take; a change of sign costs none."""
+    ops = (program.ops[node] for node in program.needed(outputs))
+    minus = program.const(-1.0)
+    return sum(op[0] not in ("const", "in") and op[:2] != ("*", minus) for op in ops)
 
 
 def _edges(program: ScalarProgram, outputs, inputs):

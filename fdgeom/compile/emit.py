@@ -308,10 +308,8 @@ def _expression(program: ScalarProgram, op: tuple, names: Mapping[int, str], loa
         name if program.value(a) is None else f"lanes{name}"
         for a, name in zip(op[1:], operands, strict=True)
     ]
-    if kind in ("+", "-", "*"):
+    if kind in ("+", "*"):
         return f"{operands[0]} {kind} {operands[1]}"
-    if kind == "neg":
-        return f"-{operands[0]}"
     if kind == "inv":
         return f"1.0 / {vectors[0]}"
     if kind in COMPARISONS:

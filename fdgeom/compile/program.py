@@ -2,7 +2,7 @@
 
 import math
 import operator
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 
 #: Functions of one argument, by their names in C++.
@@ -17,14 +17,19 @@ _COMPARED = {
 }  # fmt: skip
 COMPARISONS = ("<", "<=", ">", ">=", "==", "!=", "&&", "||", "!")
 
+_METHODS = {
+    "+": "add", "*": "mul", "/": "div", "inv": "inv", "pow": "power", "atan2": "atan2",
+    "select": "select", "!": "negated",
+}  # fmt: skip
+
 
 class ScalarProgram:
     """Scalar operations, numbered so that every operand comes before its use."""
 
     def __init__(self) -> None:
-        #: (operation, operands...): ("const", number), ("in", key), ("+", a, b), ("-", a, b),
-        #: ("*", a, b), ("inv", a), ("neg", a), ("pow", a, b), ("atan2", a, b), (function, a),
-        #: ("select", c, a, b) and comparisons.
+        #: (operation, operands...): ("const", number), ("in", key), ("+", a, b), ("*", a, b) with a
+        #: number first, ("inv", a), ("pow", a, b), ("atan2", a, b), (function, a), ("select", c, a, b)
+        #: and comparisons.
         self.ops: list[tuple] = []
         self._operands: list[Sequence[int]] = []
         self._known: dict[tuple, int] = {}
@@ -69,14 +74,10 @@ class ScalarProgram:
         terms = {x: c for x, c in sorted(terms.items()) if c != 0.0}
         if not terms:
             return self.zero
-        made = None
+        made = self.zero
         for x, c in terms.items():
-            if made is None:
-                made = x if c == 1.0 else self._make("*", self.const(c), x)
-            elif abs(c) == 1.0:
-                made = self._make("+" if c > 0 else "-", made, x)
-            else:
-                made = self._make("+", made, self._make("*", self.const(c), x))
+            term = x if c == 1.0 else self._make("*", self.const(c), x)
+            made = term if made == self.zero else self._make("+", made, term)
         self._linear.setdefault(made, terms)
         return made
 
@@ -87,11 +88,17 @@ class ScalarProgram:
             terms[x] = terms.get(x, 0.0) + c
         return self._combination(terms)
 
-    def _joined(self, a: int, b: int, sign: float) -> dict[int, float] | None:
+    def _joined(self, a: int, b: int) -> dict[int, float] | None:
         left, right = self._linear.get(a), self._linear.get(b)
         if left is None or right is None or len(left.keys() | right.keys()) > 2:
             return None
-        return {x: left.get(x, 0.0) + sign * right.get(x, 0.0) for x in (*left, *right)}
+        return {x: left.get(x, 0.0) + right.get(x, 0.0) for x in (*left, *right)}
+
+    def _split(self, a: int) -> tuple[float, int]:
+        """c and x with a = c x."""
+        op = self.ops[a]
+        number = self._values.get(op[1]) if op[0] == "*" else None
+        return (1.0, a) if number is None else (number, op[2])
 
     # --- operations --------------------------------------------------------------------------------
     def add(self, a: int, b: int) -> int:
@@ -103,65 +110,31 @@ class ScalarProgram:
             return b
         if y == 0.0:
             return a
-        terms = self._joined(a, b, 1.0)
+        terms = self._joined(a, b)
         if terms is not None:
             return self._combination(terms)
-        if self.ops[b][0] == "neg":
-            return self.sub(a, self.ops[b][1])
-        if self.ops[a][0] == "neg":
-            return self.sub(b, self.ops[a][1])
-        if a == b:
-            return self.mul(self.const(2.0), a)
-        return self._make("+", min(a, b), max(a, b))
+        (c, x), (d, y) = self._split(a), self._split(b)
+        return self.scaled(c + d, x) if x == y else self._make("+", min(a, b), max(a, b))
 
     def sub(self, a: int, b: int) -> int:
         """a - b."""
-        x, y = self._values.get(a), self._values.get(b)
-        if x is not None and y is not None:
-            return self.const(x - y)
-        if a == b:
-            return self.zero
-        if x == 0.0:
-            return self.neg(b)
-        if y == 0.0:
-            return a
-        terms = self._joined(a, b, -1.0)
-        if terms is not None:
-            return self._combination(terms)
-        if self.ops[b][0] == "neg":
-            return self.add(a, self.ops[b][1])
-        return self._make("-", a, b)
+        return self.add(a, self.neg(b))
 
     def neg(self, a: int) -> int:
         """-a."""
-        x = self.value(a)
-        if x is not None:
-            return self.const(-x)
-        op = self.ops[a]
-        if op[0] == "neg":
-            return op[1]
-        if op[0] == "-":
-            return self.sub(op[2], op[1])
-        if op[0] == "*" and self.value(op[1]) is not None:
-            return self.mul(self.const(-self.value(op[1])), op[2])
-        return self._make("neg", a)
+        return self.scaled(-1.0, a)
 
     def mul(self, a: int, b: int) -> int:
         """a b."""
         x, y = self._values.get(a), self._values.get(b)
         if x is not None and y is not None:
             return self.const(x * y)
-        if y is not None:
-            a, b, x, y = b, a, y, x
-        if x is not None:
-            return self._scaled(x, b)
-        for one, other in ((a, b), (b, a)):
-            if self.ops[one][0] == "neg":
-                return self.neg(self.mul(self.ops[one][1], other))
-        for one, other in ((a, b), (b, a)):
-            op = self.ops[one]
-            if op[0] == "*" and self.value(op[1]) is not None:
-                return self._scaled(self.value(op[1]), self.mul(op[2], other))
+        for number, other in ((x, b), (y, a)):
+            if number is not None:
+                return self.scaled(number, other)
+        (c, x), (d, y) = self._split(a), self._split(b)
+        if (x, y) != (a, b):
+            return self.scaled(c * d, self.mul(x, y))
         cancelled = self._cancelled(a, b)
         if cancelled is not None:
             return cancelled
@@ -169,35 +142,34 @@ class ScalarProgram:
 
     def chain(self, a: int, b: int) -> int:
         """a b of slopes: zero where a condition makes one of them zero, though the other is no number."""
-        for one, other in ((a, b), (b, a)):
+        (c, x), (d, y) = self._split(a), self._split(b)
+        for one, other in ((x, y), (y, x)):
             op = self.ops[one]
-            if op[0] == "neg":
-                return self.neg(self.chain(op[1], other))
-            if op[0] == "*" and self.value(op[1]) is not None:
-                return self._scaled(self.value(op[1]), self.chain(op[2], other))
             if op[0] == "select" and self.zero in op[2:]:
-                cases = (x if x == self.zero else self.chain(x, other) for x in op[2:])
-                return self.select(op[1], *cases)
+                cases = (z if z == self.zero else self.chain(z, other) for z in op[2:])
+                return self.scaled(c * d, self.select(op[1], *cases))
         return self.mul(a, b)
 
-    def _scaled(self, x: float, b: int) -> int:
+    def scaled(self, x: float, b: int) -> int:
+        """x b."""
         if (y := self.value(b)) is not None:
             return self.const(x * y)
         if x == 0.0:
             return self.zero
         if x == 1.0:
             return b
-        if x == -1.0 and len(self._linear.get(b, ())) != 2:
-            return self.neg(b)
-        terms = self._linear.get(b)
-        if terms is not None:
-            return self._combination({k: x * c for k, c in terms.items()})
-        op = self.ops[b]
-        if op[0] == "*" and self.value(op[1]) is not None:
-            return self._scaled(x * self.value(op[1]), op[2])
-        if op[0] == "neg":
-            return self._scaled(-x, op[1])
-        return self._make("*", self.const(x), b)
+        terms = {k: x * c for k, c in self._linear.get(b, {}).items()}
+        # -(c x + d y) shares the bracket.
+        if terms and (x != -1.0 or len(terms) == 1 or 1.0 in terms.values()):
+            return self._combination(terms)
+        c, y = self._split(b)
+        op = self.ops[y]
+        if x * c == -1.0 and op[0] == "+" and -1.0 in (self._split(z)[0] for z in op[1:]):
+            return self._make("+", *sorted(self.neg(z) for z in op[1:]))
+        made = y if x * c == 1.0 else self._make("*", self.const(x * c), y)
+        if terms:
+            self._linear.setdefault(made, terms)
+        return made
 
     def _cancelled(self, a: int, b: int) -> int | None:
         """a b, if one of them contains the inverse of a factor of the other; else None."""
@@ -225,15 +197,18 @@ class ScalarProgram:
         op = self.ops[a]
         if op[0] == "inv":
             return op[1]
-        if op[0] == "neg":
-            return self.neg(self.inv(op[1]))
-        if op[0] == "*" and self.value(op[1]) is not None:
-            return self._scaled(1.0 / self.value(op[1]), self.inv(op[2]))
+        c, y = self._split(a)
+        if y != a:
+            return self.scaled(1.0 / c, self.inv(y))
         return self._make("inv", a)
 
     def div(self, a: int, b: int) -> int:
         """a / b."""
         return self.mul(a, self.inv(b))
+
+    def squares(self, a: int, b: int) -> int:
+        """a² + b²."""
+        return self.add(self.mul(a, a), self.mul(b, b))
 
     def power(self, a: int, b: int) -> int:
         """aᵇ."""
@@ -274,6 +249,9 @@ class ScalarProgram:
         x, y = self._values.get(a), self._values.get(b)
         if x is not None and y is not None:
             return self.const(float(_COMPARED[sign](x, y)))
+        for one, other in ((x, b), (y, a)):
+            if one is not None and sign in ("&&", "||"):
+                return other if bool(one) == (sign == "&&") else self.const(one)
         return self._make(sign, a, b)
 
     def negated(self, condition: int) -> int:
@@ -288,26 +266,22 @@ class ScalarProgram:
             return a if x else b
         return a if a == b else self._make("select", condition, a, b)
 
+    def made(self, kind: str, *operands: int) -> int:
+        """An operation of nodes, by its name."""
+        if kind in _METHODS:
+            return getattr(self, _METHODS[kind])(*operands)
+        return (self.compare if kind in COMPARISONS else self.function)(kind, *operands)
+
     def replaced(self, outputs: Sequence[int], nodes: Mapping[int, int]) -> list[int]:
         """The outputs with other nodes in the place of some."""
         made = dict(nodes)
-        methods = {
-            "+": self.add, "-": self.sub, "*": self.mul, "neg": self.neg, "inv": self.inv,
-            "pow": self.power, "atan2": self.atan2, "select": self.select, "!": self.negated,
-        }  # fmt: skip
         for node in self.needed(outputs):
             op = self.ops[node]
             if node in made:
                 continue
             operands = [made[a] for a in self.operands(node)]
-            if operands == list(self.operands(node)):
-                made[node] = node
-            elif op[0] in methods:
-                made[node] = methods[op[0]](*operands)
-            elif op[0] in COMPARISONS:
-                made[node] = self.compare(op[0], *operands)
-            else:
-                made[node] = self.function(op[0], *operands)
+            same = operands == list(self.operands(node))
+            made[node] = node if same else self.made(op[0], *operands)
         return [made[x] for x in outputs]
 
     # --- structure ---------------------------------------------------------------------------------------
@@ -352,71 +326,42 @@ class ScalarProgram:
 
     def partials(self, node: int) -> list[tuple[int, int]]:
         """The partial derivatives of an operation, as (operand, derivative)."""
-        op = self.ops[node]
-        kind = op[0]
+        kind, *operands = self.ops[node]
         if kind in ("const", "in", *COMPARISONS):
             return []
-        a = op[1]
-        if kind == "+":
-            return [(a, self.one), (op[2], self.one)]
-        if kind == "-":
-            return [(a, self.one), (op[2], self.const(-1.0))]
-        if kind == "*":
-            b = op[2]
-            return [(a, self.mul(self.const(2.0), a))] if a == b else [(a, b), (b, a)]
-        if kind == "neg":
-            return [(a, self.const(-1.0))]
-        if kind == "inv":
-            return [(a, self.neg(self.mul(node, node)))]
-        if kind == "select":
-            one, zero = self.one, self.zero
-            return [
-                (op[2], self.select(op[1], one, zero)),
-                (op[3], self.select(op[1], zero, one)),
-            ]
-        if kind == "pow":
-            return self._partials_of_power(node, a, op[2])
-        if kind == "atan2":
-            b = op[2]
-            scale = self.inv(self.add(self.mul(a, a), self.mul(b, b)))
-            return [(a, self.mul(b, scale)), (b, self.neg(self.mul(a, scale)))]
-        return [(a, self._slope(kind, node, a))]
+        return list(zip(operands, _SLOPES[kind](self, node, *operands), strict=True))
 
-    def _partials_of_power(self, node: int, a: int, b: int) -> list[tuple[int, int]]:
-        found = [(a, self.mul(b, self.power(a, self.sub(b, self.one))))]
-        if self.value(b) is None:
-            found.append((b, self.mul(node, self.function("log", a))))
-        return found
 
-    def _slope(self, kind: str, node: int, a: int) -> int:
-        square = self.mul(a, a)
-        if kind == "sqrt":
-            return self.mul(self.const(0.5), self.inv(node))
-        if kind == "sin":
-            return self.function("cos", a)
-        if kind == "cos":
-            return self.neg(self.function("sin", a))
-        if kind == "tan":
-            return self.add(self.one, self.mul(node, node))
-        if kind == "exp":
-            return node
-        if kind == "log":
-            return self.inv(a)
-        if kind in ("asin", "acos"):
-            slope = self.inv(self.function("sqrt", self.sub(self.one, square)))
-            return slope if kind == "asin" else self.neg(slope)
-        if kind == "atan":
-            return self.inv(self.add(self.one, square))
-        if kind in ("sinh", "cosh"):
-            return self.function("cosh" if kind == "sinh" else "sinh", a)
-        if kind == "tanh":
-            return self.sub(self.one, self.mul(node, node))
-        if kind == "erf":
-            bell = self.function("exp", self.neg(square))
-            return self.mul(self.const(2 / math.sqrt(math.pi)), bell)
-        if kind == "fabs":
-            positive, negative = (self.compare(sign, a, self.zero) for sign in "><")
-            return self.select(
-                positive, self.one, self.select(negative, self.const(-1.0), self.zero)
-            )
-        raise ValueError(f"no derivative of {kind}")
+#: The derivatives of operations by their operands: from the program, the node and the operands.
+_SLOPES: dict[str, Callable[..., tuple[int, ...]]] = {
+    "+": lambda p, f, a, b: (p.one, p.one),
+    "*": lambda p, f, a, b: (b, a),
+    "inv": lambda p, f, a: (p.neg(p.mul(f, f)),),
+    "pow": lambda p, f, a, b: (
+        p.mul(b, p.power(a, p.sub(b, p.one))),
+        p.mul(f, p.function("log", a)) if p.value(b) is None else p.zero,
+    ),
+    "atan2": lambda p, f, a, b: (p.div(b, p.squares(a, b)), p.neg(p.div(a, p.squares(a, b)))),
+    "select": lambda p, f, c, a, b: (p.zero, p.select(c, p.one, p.zero), p.select(c, p.zero, p.one)),
+    "sqrt": lambda p, f, a: (p.div(p.const(0.5), f),),
+    "sin": lambda p, f, a: (p.function("cos", a),),
+    "cos": lambda p, f, a: (p.neg(p.function("sin", a)),),
+    "tan": lambda p, f, a: (p.squares(p.one, f),),
+    "exp": lambda p, f, a: (f,),
+    "log": lambda p, f, a: (p.inv(a),),
+    "asin": lambda p, f, a: (p.power(p.sub(p.one, p.mul(a, a)), p.const(-0.5)),),
+    "acos": lambda p, f, a: (p.neg(p.power(p.sub(p.one, p.mul(a, a)), p.const(-0.5))),),
+    "atan": lambda p, f, a: (p.inv(p.squares(p.one, a)),),
+    "sinh": lambda p, f, a: (p.function("cosh", a),),
+    "cosh": lambda p, f, a: (p.function("sinh", a),),
+    "tanh": lambda p, f, a: (p.sub(p.one, p.mul(f, f)),),
+    "erf": lambda p, f, a: (
+        p.scaled(2 / math.sqrt(math.pi), p.function("exp", p.neg(p.mul(a, a)))),
+    ),
+    "fabs": lambda p, f, a: (
+        p.select(
+            p.compare(">", a, p.zero), p.one,
+            p.select(p.compare("<", a, p.zero), p.const(-1.0), p.zero),
+        ),
+    ),
+}  # fmt: skip

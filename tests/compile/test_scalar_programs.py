@@ -16,8 +16,8 @@ from fdgeom.compile.program import FUNCTIONS, ScalarProgram
 from fdgeom.errors import CannotCompile
 
 _OPERATORS = {
-    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b,
-    "neg": lambda a: -a, "inv": lambda a: 1 / a, "pow": lambda a, b: a**b, "atan2": math.atan2,
+    "+": lambda a, b: a + b, "*": lambda a, b: a * b,
+    "inv": lambda a: 1 / a, "pow": lambda a, b: a**b, "atan2": math.atan2,
     "select": lambda c, a, b: a if c else b, "!": lambda a: not a, "<": lambda a, b: a < b,
     "<=": lambda a, b: a <= b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,
     "==": lambda a, b: a == b, "!=": lambda a, b: a != b, "&&": lambda a, b: a and b,
