@@ -101,18 +101,36 @@ class Writer:
     ) -> str:
         """The body of the struct: its constants and functions."""
         sizes = {**sizes, "ins": len(self._ins), "outs": len(self._outs)}
+        in_sizes = ", ".join(str(part.size) for part in self._ins) or "0"
         return "\n".join(
             [
                 f"  static constexpr int {', '.join(f'{k} = {v}' for k, v in sizes.items())};",
                 f"  static constexpr bool {', '.join(f'{k} = {v:d}' for k, v in flags.items())};",
+                f"  static constexpr int in_sizes[] = {{{in_sizes}}};",
                 *arrays,
                 *self._functions,
             ]
         )
 
-    def _in_sizes(self) -> str:
-        sizes = ", ".join(str(part.size) for part in self._ins) or "0"
-        return f"  static constexpr int in_sizes[] = {{{sizes}}};"
+    def _lines(
+        self, program: ScalarProgram, outputs, known: Mapping[int, str] | None = None
+    ) -> list[str]:
+        return statements(program, outputs, self._load, known)
+
+    def _stores(self, stores, program: ScalarProgram, known=None) -> list[str]:
+        # All are read before any is written.
+        lines = self._lines(
+            program, [(f"const raw o{i}", node) for i, (_, _, node) in enumerate(stores)], known
+        )
+        written = []
+        for i, (part, component, _) in enumerate(stores):
+            number = self._number(self._outs, part)
+            lines.append(f"at(G[{number}], k, {component}, {part.size}) = o{i};")
+            written.append((number, part))
+        for number, part in dict.fromkeys(written):
+            counts = "node_counts" if part.nodal else "counts"
+            lines.append(f"pad(G[{number}], k, X.{counts}[k], {part.size});")
+        return lines
 
 
 class LocalWriter(Writer):
@@ -153,7 +171,7 @@ class LocalWriter(Writer):
             "solves": bool(m.unknowns), "checks": m.check is not None,
             "skips": m.sufficient is not None, **self._flags,
         }  # fmt: skip
-        text = self._text(self._sizes, flags, [self._in_sizes()])
+        text = self._text(self._sizes, flags)
         for part in self._neighbours.intersection(self._outs):
             raise CannotCompile(f"{part.name} is read at neighbouring nodes and written at once")
         ghosts = [AT_NODES] if m.at_nodes and (m.gathered or m.unknowns) else []
@@ -165,22 +183,7 @@ class LocalWriter(Writer):
     ) -> list[str]:
         if program is self._local.place:
             known = {**self._unknowns, **(known or {})}
-        return statements(program, outputs, self._load, known)
-
-    def _stores(self, stores, program: ScalarProgram, known=None) -> list[str]:
-        # All are read before any is written.
-        lines = self._lines(
-            program, [(f"const raw o{i}", node) for i, (_, _, node) in enumerate(stores)], known
-        )
-        written = []
-        for i, (part, component, _) in enumerate(stores):
-            number = self._number(self._outs, part)
-            lines.append(f"at(G[{number}], k, {component}, {part.size}) = o{i};")
-            written.append((number, part))
-        for number, part in dict.fromkeys(written):
-            counts = "node_counts" if part.nodal else "counts"
-            lines.append(f"pad(G[{number}], k, X.{counts}[k], {part.size});")
-        return lines
+        return super()._lines(program, outputs, known)
 
     # --- cells -----------------------------------------------------------------------------------
     def _cells(self, m: LocalProgram, program: ScalarProgram, name: str, gathered, stores) -> None:
@@ -277,56 +280,30 @@ def statements(
                     _evaluate(program, top, names, lines, load)
             else:
                 stack.extend(reversed(missing))
-        number = program.value(node)
-        lines.append(f"{target} = {names[node] if number is None else f'lanes({number!r})'};")
+        lines.append(f"{target} = {names[node]};")
     return lines
+
+
+#: Operations in C++; others are written between their operands, or are functions.
+_TEXTS = {
+    "inv": "1.0 / {}", "select": "choose({}, {}, {})", "!": "~{}", "&&": "{} & {}", "||": "{} | {}"
+}  # fmt: skip
 
 
 def _evaluate(
     program: ScalarProgram, node: int, names: dict[int, str], lines: list[str], load
 ) -> None:
-    op = program.ops[node]
-    if op[0] == "const":
-        names[node] = f"({op[1]!r})"
-        return
-    kind = "lane_mask" if op[0] in COMPARISONS else "raw"
+    kind, *operands = program.ops[node]
+    if kind == "const":
+        text = f"lanes({operands[0]!r})"
+    elif kind == "in":
+        text = load(operands[0])
+    elif kind in FUNCTIONS or kind in ("pow", "atan2"):
+        text = f"{kind}({', '.join(names[a] for a in operands)})"
+    else:
+        text = _TEXTS.get(kind, f"{{}} {kind} {{}}").format(*(names[a] for a in operands))
     names[node] = f"t{node}"
-    lines.append(f"const {kind} t{node} = {_expression(program, op, names, load)};")
-
-
-_SIGNS = {"&&": "&", "||": "|"}
-
-
-def _expression(program: ScalarProgram, op: tuple, names: Mapping[int, str], load) -> str:
-    """An operation in C++."""
-    kind = op[0]
-    if kind == "in":
-        return load(op[1])
-    operands = [names[a] for a in op[1:]]
-    # Operators take numbers and vectors; functions take vectors alone.
-    vectors = [
-        name if program.value(a) is None else f"lanes{name}"
-        for a, name in zip(op[1:], operands, strict=True)
-    ]
-    if kind in ("+", "*"):
-        return f"{operands[0]} {kind} {operands[1]}"
-    if kind == "inv":
-        return f"1.0 / {vectors[0]}"
-    if kind in COMPARISONS:
-        if kind in ("&&", "||", "!"):
-            masks = [
-                name
-                if program.value(a) is None
-                else f"(lane_mask{{}} - {int(program.value(a) != 0)})"
-                for a, name in zip(op[1:], operands, strict=True)
-            ]
-            return f"~{masks[0]}" if kind == "!" else f"{masks[0]} {_SIGNS[kind]} {masks[1]}"
-        return f"{vectors[0]} {kind} {vectors[1]}"
-    if kind == "select":
-        return f"choose({names[op[1]]}, {vectors[1]}, {vectors[2]})"
-    if kind in ("pow", "atan2") or kind in FUNCTIONS:
-        return f"{kind}({', '.join(vectors)})"
-    raise ValueError(f"no C++ for {kind}")
+    lines.append(f"const {'lane_mask' if kind in COMPARISONS else 'raw'} t{node} = {text};")
 
 
 def unit_text(headers: Sequence[str], codes: Sequence[str]) -> str:

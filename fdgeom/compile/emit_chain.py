@@ -96,26 +96,14 @@ class ChainWriter(Writer):
             return f"{self._beside if side == 'B' else 'at'}{place}"
         return super()._load(key)
 
-    def _lines(self, outputs, known=None) -> list[str]:
-        return statements(self._chain.cell, outputs, self._load, known)
-
     def _starts(self) -> None:
         """The guesses: all are read before any is written."""
         m, cases = self._chain, []
         for number, guess in enumerate(m.guesses):
-            names = [f"const raw g{i}" for i in range(len(guess))]
-            lines = self._lines(list(zip(names, guess, strict=True)))
-            for i, u in enumerate(m.unknowns):
-                out = self._number(self._outs, u.part)
-                lines.append(f"at(G[{out}], k, {u.component}, {u.part.size}) = g{i};")
-            body = "\n      ".join(lines)
+            stores = [(u.part, u.component, x) for u, x in zip(m.unknowns, guess, strict=True)]
+            body = "\n      ".join(self._stores(stores, m.cell))
             cases.append(f"if (which == {number}) {{\n      {body}\n    }}")
-        pads = [
-            f"pad(G[{self._number(self._outs, part)}], k, X.{'node_counts' if part.nodal else 'counts'}[k],"
-            f" {part.size});"
-            for part in dict.fromkeys(u.part for u in m.unknowns)
-        ]
-        self._function("void start", "int which", ["(void)which;", *cases, *pads])
+        self._function("void start", "int which", ["(void)which;", *cases])
 
     def _of_cells(self, name: str, outputs, arguments: str) -> None:
         """What is computed once, at each node, and in each cell with the values of its nodes."""
@@ -126,12 +114,14 @@ class ChainWriter(Writer):
         known |= {y: f"b[{k}]" for k, (_, y) in enumerate(pairs)}
         constants = [(f"s[{k}]", x) for k, x in enumerate(same)]
         values = [(f"a[{k}]", x) for k, (x, _) in enumerate(pairs)]
-        self._function(f"void {name}_once", "raw *s", self._lines(constants))
-        self._function(f"void {name}_node", "const raw *s, raw *a", self._lines(values, once), _OWN)
+        self._function(f"void {name}_once", "raw *s", self._lines(p, constants))
+        self._function(
+            f"void {name}_node", "const raw *s, raw *a", self._lines(p, values, once), _OWN
+        )
         self._function(
             f"void {name}_cell",
             f"const raw *s, const raw *a, const raw *b, {arguments}",
-            self._lines(outputs, once | known),
+            self._lines(p, outputs, once | known),
             _OWN,
         )
         self._sizes |= {f"{name}_same": max(len(same), 1), f"{name}_carried": max(len(pairs), 1)}
@@ -160,7 +150,7 @@ class ChainWriter(Writer):
             ("tangent", [*residual, *tangent], "raw *r, raw *J"),
             ("residual", residual, "raw *r"),
         ):
-            lines = statements(m.link, outputs, self._load)
+            lines = self._lines(m.link, outputs)
             self._function(f"void link_{name}", arguments, lines, _OWN)
 
 

@@ -137,7 +137,7 @@ class CellWriter(_MapWriter):
         store = [f"(void)b; put_in_cells<{arity}, {m.unknown.size}>({where});"]
         self._function("void store", "const raw *b, const raw *u", store)
         sizes = {"n": n, "nb": 1, "nw": max(first, 1)}
-        text = self._text(sizes, {"solves": True}, [self._in_sizes()])
+        text = self._text(sizes, {"solves": True})
         return Code(
             text, self._ins, self._outs, solves=True, places=self._layout.cells, maps=self._maps,
             in_cells=True,

@@ -1,6 +1,7 @@
 """UFL expressions as scalar operations."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import ufl
@@ -10,18 +11,13 @@ from ufl.core.multiindex import FixedIndex
 from fdgeom.compile.program import ScalarProgram
 from fdgeom.errors import CannotCompile
 
-_FUNCTIONS = {
-    c.Sqrt: "sqrt", c.Exp: "exp", c.Ln: "log", c.Cos: "cos", c.Sin: "sin", c.Tan: "tan",
-    c.Cosh: "cosh", c.Sinh: "sinh", c.Tanh: "tanh", c.Acos: "acos", c.Asin: "asin",
-    c.Atan: "atan", c.Erf: "erf", c.Abs: "fabs",
-}  # fmt: skip
-#: Operations of scalar operands.
-_METHODS = {
-    c.Product: "mul", c.Division: "div", c.Power: "power", c.Atan2: "atan2", c.Conditional: "select",
-}  # fmt: skip
-_COMPARISONS = {
-    c.LT: "<", c.LE: "<=", c.GT: ">", c.GE: ">=", c.EQ: "==", c.NE: "!=", c.AndCondition: "&&",
-    c.OrCondition: "||",
+#: Operations of scalar operands, and their names in programs.
+_OPERATIONS = {
+    c.Sum: "+", c.Product: "*", c.Division: "/", c.Power: "pow", c.Atan2: "atan2",
+    c.Conditional: "select", c.LT: "<", c.LE: "<=", c.GT: ">", c.GE: ">=", c.EQ: "==", c.NE: "!=",
+    c.AndCondition: "&&", c.OrCondition: "||", c.NotCondition: "!", c.Sqrt: "sqrt", c.Exp: "exp",
+    c.Ln: "log", c.Cos: "cos", c.Sin: "sin", c.Tan: "tan", c.Cosh: "cosh", c.Sinh: "sinh",
+    c.Tanh: "tanh", c.Acos: "acos", c.Asin: "asin", c.Atan: "atan", c.Erf: "erf", c.Abs: "fabs",
 }  # fmt: skip
 _NO_VALUES = (c.MultiIndex, c.Label)
 _SAME = (c.Variable, c.Conj, c.Real)
@@ -86,14 +82,12 @@ class Scalars:
         return self._operation(e, values)
 
     def _operation(self, e, values):
-        g = self._program
-        if isinstance(e, c.Sum):
-            return self._add(*values)
-        if type(e) in _METHODS:
-            method = getattr(g, _METHODS[type(e)])
-            return np.frompyfunc(method, len(values), 1)(*self._aligned(e, values))
-        if type(e) in _FUNCTIONS:
-            return np.frompyfunc(lambda a: g.function(_FUNCTIONS[type(e)], a), 1, 1)(values[0])
+        if type(e) in _OPERATIONS:
+            made = partial(self._program.made, _OPERATIONS[type(e)])
+            return np.frompyfunc(made, len(values), 1)(*self._aligned(e, values))
+        if isinstance(e, (c.MaxValue, c.MinValue)):
+            is_first = (ufl.gt if isinstance(e, c.MaxValue) else ufl.lt)(*e.ufl_operands)
+            return self(ufl.conditional(is_first, *e.ufl_operands))
         if isinstance(e, _SAME):
             return values[0]
         if isinstance(e, c.Indexed):
@@ -104,20 +98,12 @@ class Scalars:
             return self._component_tensor(e, values[0])
         if isinstance(e, c.ListTensor):
             return np.stack(values)
-        if type(e) in _COMPARISONS:
-            return np.frompyfunc(lambda a, b: g.compare(_COMPARISONS[type(e)], a, b), 2, 1)(*values)
-        if isinstance(e, c.NotCondition):
-            return np.frompyfunc(g.negated, 1, 1)(values[0])
-        if isinstance(e, (c.MaxValue, c.MinValue)):
-            sign = ">" if isinstance(e, c.MaxValue) else "<"
-            pick = lambda a, b: g.select(g.compare(sign, a, b), a, b)  # noqa: E731
-            return np.frompyfunc(pick, 2, 1)(*self._aligned(e, values))
         raise CannotCompile(f"the operation {type(e).__name__} on a chain")
 
     @staticmethod
     def _aligned(e, values):
         """The operands, each with all axes of the result and one axis for each of its free indices."""
-        free, rank = e.ufl_free_indices, len(e.ufl_shape)
+        free, rank = getattr(e, "ufl_free_indices", ()), len(e.ufl_shape)
         for operand, value in zip(e.ufl_operands, values, strict=True):
             mine = getattr(operand, "ufl_free_indices", ())
             own = value.ndim - len(mine)
