@@ -1,7 +1,7 @@
 """Derivatives of scalar programs, solutions of linear equations in them, and values shared by cells."""
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 
 from fdgeom.compile.program import ScalarProgram
 
@@ -138,9 +138,6 @@ def solution(
     return x
 
 
-_OTHER = {"A": "B", "B": "A"}
-
-
 def of_one_node(program: ScalarProgram, side: str, nodes: Sequence[int]) -> set[int]:
     """The nodes that depend on values at the first ("A") or the second end ("B") alone.
 
@@ -169,47 +166,28 @@ def _made_of(
     return found
 
 
+def used_outside(program: ScalarProgram, outputs: Sequence[int], inside: Set[int]) -> list[int]:
+    """The operations in a set that others, or the outputs, use: they are computed before these."""
+    needed = program.needed(outputs)
+    used = {a for node in needed if node not in inside for a in program.operands(node)}
+    used = program.numbers_of(used | set(outputs))
+    return [n for n in needed if n in inside & used and program.ops[n][0] not in ("const", "in")]
+
+
 def same_everywhere(program: ScalarProgram, outputs: Sequence[int]) -> list[int]:
     """The operations that depend on constants alone and that other operations or the outputs use."""
-    needed = program.needed(outputs)
-    plain = _made_of(program, needed, _is_constant)
-    used = {a for node in needed if node not in plain for a in program.operands(node)}
-    used = program.numbers_of(used | set(outputs))
-    return [n for n in needed if n in plain & used and program.ops[n][0] not in ("const", "in")]
+    plain = _made_of(program, program.needed(outputs), _is_constant)
+    return used_outside(program, outputs, plain)
 
 
 def carried(program: ScalarProgram, outputs: Sequence[int]) -> list[tuple[int, int]]:
     """Pairs of values: one that a cell needs of its first end, and the same one of its second end."""
     # A cell has computed the second value of a pair, which is the first value of the next cell.
     needed = program.needed(outputs)
-    there, first = set(needed), of_one_node(program, "A", needed)
-    mirror: dict[int, int] = {}
-    mixed = {a for node in needed if node not in first for a in program.operands(node)}
-    mixed = program.numbers_of(mixed | set(outputs))
-    for node in needed:
-        op = program.ops[node]
-        if op[0] == "in":
-            if op[1][0] == "value" and op[1][2] in _OTHER:
-                key = ("value", op[1][1], _OTHER[op[1][2]], op[1][3])
-                found = program.find(("in", key))
-            else:
-                found = node if op[1][0] == "constant" else None
-        elif op[0] == "const":
-            found = node
-        else:
-            operands = [mirror.get(a) for a in op[1:]]
-            found = None
-            if None not in operands:
-                found = program.find((op[0], *operands))
-                if found is None and op[0] in ("+", "*"):
-                    found = program.find((op[0], *reversed(operands)))
-        if found is not None:
-            mirror[node] = found
-    return [
-        (node, mirror[node])
-        for node in needed
-        if node in first
-        and node in mixed
-        and program.ops[node][0] != "in"
-        and mirror.get(node) in there
-    ]
+    first = of_one_node(program, "A", needed)
+    of_first = used_outside(program, outputs, first)
+    inputs = [(n, program.ops[n][1]) for n in needed if n in first and program.ops[n][0] == "in"]
+    other = {n: program.input((*key[:2], "B", *key[3:])) for n, key in inputs}
+    pairs = zip(of_first, program.replaced(of_first, other), strict=True)
+    there = set(needed)
+    return [(node, same) for node, same in pairs if same in there]

@@ -47,10 +47,6 @@ class ScalarProgram:
             self._operands.append(() if op[0] in ("const", "in") else op[1:])
         return found
 
-    def find(self, op: tuple) -> int | None:
-        """The node of an operation; None if the program does not contain it."""
-        return self._known.get(op)
-
     # --- leaves ------------------------------------------------------------------------------------
     def const(self, value: float) -> int:
         """A number."""
