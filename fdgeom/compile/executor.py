@@ -11,9 +11,6 @@ from fdgeom.compile.unit import Unit
 from fdgeom.errors import CannotCompile, SolveFailed
 from fdgeom.operations import Operation
 
-# So many steps at the most go by before Ctrl-C is heard, or are repeated after a failure.
-_CHUNK = 256
-
 
 def unit_of(operations: Sequence[Operation], *, singly: bool = False) -> Unit:
     """A unit on chains, or else on maps from cells to nodes; CannotCompile if there is neither."""
@@ -71,32 +68,21 @@ class CompiledExecutor:
         The first step begins at ``t + elapsed * dt``.
         """
         self.fields.prepare()
-        done, failure, self.finite = 0, None, None
-        while done < steps and failure is None:
-            now, begin = min(_CHUNK, steps - done), elapsed + done
-            is_last = done + now == steps
-            # The Functions still hold the values before the first steps.
-            saved = self.fields.values() if done else None
-            reports = bytes(self.unit.reports)
-            reason, _, _ = self.unit.advance(
-                now, t, dt, elapsed=begin, load=None if done else self.fields.before,
-                store=self.fields.after if is_last else None,
-            )  # fmt: skip
-            if reason:
-                now, failure = self._step_by_step(now, t, dt, begin, saved, reports)
-            done += now
-        if done and failure is None:
-            self.fields.stored()
-            self.finite = self.unit.stored_finite if self._stores_all else None
-        elif done:  # else the Functions still hold the values before the failed step
-            self.fields.store()
-        return done, failure
+        self.finite, reports = None, bytes(self.unit.reports)
+        reason, _, _ = self.unit.advance(
+            steps, t, dt, elapsed=elapsed, load=self.fields.before, store=self.fields.after
+        )
+        if reason:
+            return self._step_by_step(steps, t, dt, elapsed, reports)
+        self.fields.stored()
+        self.finite = self.unit.stored_finite if self._stores_all else None
+        return steps, None
 
     def _step_by_step(
-        self, steps: int, t: float, dt: float, elapsed: int, saved, reports: bytes
+        self, steps: int, t: float, dt: float, elapsed: int, reports: bytes
     ) -> tuple[int, SolveFailed]:
         """Repeat steps of which one fails; returns the number of the good ones, and the failure."""
-        self._restore(saved, reports)
+        self._restore(reports)
         reason, done, failed = self.unit.advance(steps, t, dt, elapsed=elapsed, blocked=False)
         failure = self.unit.failure(reason, failed)
         try:
@@ -104,16 +90,16 @@ class CompiledExecutor:
                 self.unit.explain(failed)
         except SolveFailed as better:
             failure = better
-        self._restore(saved, reports)
-        # The same again to the last digit.
-        self.unit.advance(done, t, dt, elapsed=elapsed, blocked=False)
+        self._restore(reports)
+        if done:
+            # The same again to the last digit.
+            self.unit.advance(done, t, dt, elapsed=elapsed, blocked=False)
+            self.fields.store()
         return done, failure
 
-    def _restore(self, saved, reports: bytes) -> None:
-        if saved is None:
-            self.fields.load()
-        else:
-            self.fields.put(saved)
+    def _restore(self, reports: bytes) -> None:
+        # The Functions still hold the values before the steps.
+        self.fields.load()
         memoryview(self.unit.reports).cast("B")[:] = reports
 
     def stats(self) -> dict[str, int]:
