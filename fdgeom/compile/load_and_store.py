@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 
 import numpy as np
+from firedrake import SpatialCoordinate
 
 from fdgeom.compile.build import Copy, address, array_of
 from fdgeom.compile.layout import Layout, Part
 from fdgeom.compile.unit import Unit
 from fdgeom.data import Field
-from fdgeom.operations.dependent import DependentInputs, dependent_of, is_private
+from fdgeom.operations.dependent import Sources, dependent_of, is_private
 
 
 class Fields:
@@ -38,7 +39,11 @@ class Fields:
         }
         self._ghosted = list(self._fields.values()) if unit.layout.comm.size > 1 else []
         read = (*(part.function for part in read_first), *unit.constants)
-        self._dependents = DependentInputs(read, unit.layout.mesh)
+        found = {id(d): d for d in map(dependent_of, read) if d is not None}.values()
+        # Functions of the mesh alone are made anew if its coordinates have changed.
+        self._of_users = [d for d in found if d.follows_a_user]
+        self._of_mesh = [d for d in found if not d.follows_a_user]
+        self._places = Sources(SpatialCoordinate(unit.layout.mesh))
         # Values that only fdgeom writes are copied when they have a new version.
         quiet = [part for part in read_first if self._is_quiet(part) and part not in written]
         self._quiet = [(part.function.dat, self.copies([part])) for part in quiet]
@@ -72,7 +77,14 @@ class Fields:
     def prepare(self) -> None:
         """Do all of :meth:`load` but the copies ``before`` steps."""
         library = self._unit.library
-        moved = self._dependents.refresh(self._layout.check_order)
+        moved = self._places.changed()
+        if moved:
+            self._layout.check_order()
+            self._places.forget_ghosts()
+        for dependent in (*self._of_mesh, *self._of_users) if moved else self._of_users:
+            dependent.refresh()
+        if moved:
+            self._places.take()
         for field in self._ghosted:
             field.update_ghosts()
         for part in self._summands:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from firedrake import Constant, Form, Function, SpatialCoordinate
+from firedrake import Constant, Form, Function
 from pyadjoint.tape import annotate_tape, stop_annotating
 from tsfc.ufl_utils import extract_firedrake_constants
 from ufl.algorithms import extract_coefficients
@@ -260,30 +260,6 @@ def present(forms: dict[str, Any], system) -> dict[str, Any]:
 def _behind(field: Function) -> list[Function]:
     """The Functions of users that a dependent field is made of."""
     return [f for f in read_in(field) if isinstance(f, Function) and dependent_of(f) is None]
-
-
-class DependentInputs:
-    """The dependent functions and data made once among some values, for compiled code that reads them."""
-
-    def __init__(self, values: Iterable[Function | Constant], mesh) -> None:
-        found = list({id(d): d for d in map(dependent_of, values) if d is not None}.values())
-        self._of_users = [d for d in found if d.follows_a_user]
-        self._of_mesh = [d for d in found if not d.follows_a_user]
-        self._places = Sources(SpatialCoordinate(mesh))
-
-    def refresh(self, check: Callable[[], None]) -> bool:
-        """Bring them up to date, functions of the mesh alone if its coordinates have changed, which
-        ``check()`` may refuse; returns whether these have.
-        """
-        moved = self._places.changed()
-        if moved:
-            check()
-            self._places.forget_ghosts()
-        for dependent in (*self._of_mesh, *self._of_users) if moved else self._of_users:
-            dependent.refresh()
-        if moved:
-            self._places.take()
-        return moved
 
 
 def constants_behind(*things: Form | Expr) -> list[Constant]:
