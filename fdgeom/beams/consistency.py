@@ -186,12 +186,6 @@ class BeamConsistency(Consistency):
         strain, _, pose, _ = self._set()
         return strain and not pose
 
-    def follow_strain(self, rod: Rod, *, alone: bool) -> None:
-        """Move the configuration to a strain that was set by hand, for statics."""
-        if self.strain_was_set:
-            self.perform(self.for_configuration(rod, alone=alone))
-            self.noted.take()
-
     def of_configuration(self, rod: Rod) -> list[Operation]:
         """The operations that set strain and momentum to those of the configuration and the velocity."""
         # So the beam's own energies and momenta are those of the motion, in the rod's measure.

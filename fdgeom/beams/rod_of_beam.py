@@ -21,7 +21,7 @@ from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.loads import AppliedLoad, PartOfRod, along_all, symbols
 from fdgeom.beams.rod.rod import STRAINS, Rod
 from fdgeom.beams.rod.rod_motion import RodConsistency, RodModel, RodMotion
-from fdgeom.beams.rod.variation import body_translation, check_poses, in_body
+from fdgeom.beams.rod.variation import check_poses, in_body
 from fdgeom.beams.sampling import nodal_lengths
 from fdgeom.clock import Time
 from fdgeom.forms import check_arguments, copy_into
@@ -127,21 +127,9 @@ class BeamMotionConsistency(RodConsistency):
     is_alone = True
 
     def __init__(self, motion: "BeamMotion") -> None:
-        super().__init__(motion)
-        self._beam = beam = motion.beam
-        self._to_space = Map(values={motion.v: body_translation(motion.orientation, beam.velocity)})
+        super().__init__(motion, motion.beam.velocity)
+        self._beam = motion.beam
         self.written.forget()  # the velocity has not been read yet
-
-    def synchronise(self, modified=None):
-        """Velocity and configuration from what was set last of the beam."""
-        super().synchronise(modified)  # which checks data
-        written, of_beam = modified or (frozenset(), frozenset())
-        rod = self._motion.rod
-        found = self._beam.consistency.for_configuration(rod, of_beam, alone=True)
-        # Another motion may have moved the beam, whose fields agree with one another then.
-        if found or written or of_beam or not self.written.holds():
-            return [*found, self._to_space]
-        return found
 
     @cached_property
     def pose_copies(self) -> tuple[list[Operation], list[Operation]]:

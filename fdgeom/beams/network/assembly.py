@@ -12,7 +12,7 @@ from fdgeom.beams.ends import Hold, held_components, held_ends
 from fdgeom.beams.network.joint_set import JointSet
 from fdgeom.beams.network.joints import Ground, Joint, Place, PointBody, Prismatic
 from fdgeom.beams.network.network import Network
-from fdgeom.beams.network.network_consistency import NetworkConsistency, configuration_of
+from fdgeom.beams.network.network_consistency import NetworkConsistency
 from fdgeom.beams.network.network_rod import NetworkRod
 from fdgeom.beams.rod.loads import AppliedLoad, BodyLoad, Gravity, Load, check_loads
 from fdgeom.beams.rod.output import RodOutput
@@ -154,7 +154,7 @@ class Assembly(OffTape, RodMotion):
                 )
         self.network = network = Network(self.beams, joints)
         for beam in self.beams:
-            perform(configuration_of(beam), {})
+            perform(beam.consistency.for_configuration(beam.rod, alone=False), {})
             beam.consistency.synchronised(strain_follows=True)
         position, orientation = self._start()
         self._check_meeting(joints, position)

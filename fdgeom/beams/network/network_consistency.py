@@ -1,7 +1,7 @@
 """Consistency of the fields of beams with those of their network, and copies between them."""
 
 import ctypes
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,7 @@ from pyop2 import compilation
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.network.network import Network
 from fdgeom.beams.rod.rod_motion import FIELDS, RodConsistency
-from fdgeom.beams.rod.variation import body_translation, in_body
+from fdgeom.beams.rod.variation import in_body
 from fdgeom.data import Field, Snapshot
 from fdgeom.forms import shaped_space
 from fdgeom.operations import ArrayOperation, Assemble, Map, Operation, owned_values
@@ -38,38 +38,19 @@ int fdgeom_same(const struct Block *blocks, long n) {
 """
 
 
-def configuration_of(beam: Beam, modified: Set[int] = frozenset()) -> list[Operation]:
-    """The operations that update configuration and velocity of one of the beams."""
-    return beam.consistency.for_configuration(beam.rod, modified, alone=False)
-
-
 class NetworkConsistency(RodConsistency):
     """Copies configuration and velocity between beams and network, and computes strains and momenta."""
 
     # motion: an `Assembly`, whose file imports this one.
     def __init__(self, motion: Any) -> None:
-        super().__init__(motion)
-        self._network, self._all = motion.network, ManySnapshots(self.snapshots)
         self._body = Function(motion.space, name="body velocity")
-        self._to_space = Map(values={motion.v: body_translation(motion.orientation, self._body)})
+        super().__init__(motion, self._body)
+        self._network, self._all = motion.network, ManySnapshots(self.snapshots)
 
     def read_beams(self) -> None:
         """Copy configuration and velocity from the beams."""
-        self.perform([self._from_beams, self._to_space])
+        self.perform([*self._from_beams, self._to_space])
         self.written.take()
-
-    def synchronise(self, modified=None):
-        """Configuration and velocity from what was set last of each beam."""
-        super().synchronise(modified)  # which checks data
-        modified = modified or [frozenset()] * (1 + len(self._beams))
-        given = any(modified)
-        if not given and self._all.holds():
-            return []
-        both = zip(self._beams, modified[1:], strict=True)
-        found = [op for beam, names in both for op in configuration_of(beam, names)]
-        if found or given or not self.written.holds():
-            found += [self._from_beams, self._to_space]
-        return found
 
     @cached_property
     def after_steps(self) -> list[Operation]:
@@ -110,8 +91,8 @@ class NetworkConsistency(RodConsistency):
         return Assemble(work=work, by={test: found})
 
     @cached_property
-    def _from_beams(self) -> "BeamCopy":
-        return BeamCopy(self._network, *map(self._copied, FIELDS), gathers=True)
+    def _from_beams(self) -> Sequence[Operation]:
+        return (BeamCopy(self._network, *map(self._copied, FIELDS), gathers=True),)
 
     @cached_property
     def _to_beams(self) -> "BeamCopy":

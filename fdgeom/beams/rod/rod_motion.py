@@ -1,6 +1,6 @@
 """Rods as a motion: poses of the nodes on R³×SO(3), their velocities, and the balance of forces."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from functools import cached_property
 from typing import Any
 
@@ -14,12 +14,12 @@ from fdgeom.beams.rod.loads import BodyLoad
 from fdgeom.beams.rod.output import RodOutput, RodSystem, total_momenta
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.turns import Turns
-from fdgeom.beams.rod.variation import check_poses, displaced, rate
+from fdgeom.beams.rod.variation import body_translation, check_poses, displaced, rate
 from fdgeom.data import Snapshot
 from fdgeom.execution import Numerics, banded
 from fdgeom.forms import simplify
 from fdgeom.lie.groups import R3xSO3
-from fdgeom.operations import EPSILON, Attempt, ConvergenceTest, Operation
+from fdgeom.operations import EPSILON, Attempt, ConvergenceTest, Map, Operation
 from fdgeom.operations.dependent import present
 from fdgeom.systems.motion.accelerations import Accelerations
 from fdgeom.systems.motion.condition import Condition
@@ -47,12 +47,36 @@ class RodConsistency(Consistency):
     #: The operations of :meth:`read_poses` and :meth:`write_poses`.
     pose_copies: tuple[Sequence[Operation], Sequence[Operation]]
 
-    def __init__(self, motion: "RodMotion") -> None:
+    #: The operations that copy values of the beams, where the motion has Functions of its own.
+    _from_beams: Sequence[Operation] = ()
+
+    # `velocity` is that of the beams, whose translation is in the body frame.
+    def __init__(self, motion: "RodMotion", velocity: Function) -> None:
         super().__init__(motion)
         self._motion, self._beams = motion, motion.members
+        self._to_space = Map(values={motion.v: body_translation(motion.orientation, velocity)})
         #: Values of the beams' fields when they last agreed with those of the motion.
         self.written = Snapshot([getattr(b, name) for b in self._beams for name in FIELDS])
         self.snapshots = (self.written, *(beam.consistency.noted for beam in self._beams))
+
+    def _configuration_of(self, beam, modified: Set[int] = frozenset()) -> list[Operation]:
+        """The operations that update configuration and velocity of one of the beams."""
+        rod = self._motion.rod if self.is_alone else beam.rod
+        return beam.consistency.for_configuration(rod, modified, alone=self.is_alone)
+
+    def synchronise(self, modified=None):
+        """Configuration and velocity from what was set last of each beam."""
+        super().synchronise(modified)  # which checks data
+        modified = modified or [frozenset()] * (1 + len(self._beams))
+        given = any(modified)
+        if not given and self.holds():
+            return []
+        both = zip(self._beams, modified[1:], strict=True)
+        found = [op for beam, names in both for op in self._configuration_of(beam, names)]
+        # Another motion may have moved the beams, whose fields agree with one another then.
+        if found or given or not self.written.holds():
+            found += [*self._from_beams, self._to_space]
+        return found
 
     def synchronised(self):
         for beam in self._beams:
@@ -64,8 +88,9 @@ class RodConsistency(Consistency):
         """Copy the configuration from the beams, if the motion has Functions of its own."""
         super().synchronise()  # which checks data
         for beam in self._beams:
-            rod = self._motion.rod if self.is_alone else beam.rod
-            beam.consistency.follow_strain(rod, alone=self.is_alone)
+            if beam.consistency.strain_was_set:
+                self.perform(self._configuration_of(beam))
+                beam.consistency.noted.take()
         self.perform(self.pose_copies[0])
 
     def refuse_strains(self) -> None:
