@@ -210,7 +210,7 @@ REFUSALS = [
         "loads: a beam without loads has no path to follow; give it loads",
     ),
     (
-        "turn about its left end",
+        "the beam can still move as a rigid body",
         lambda: fg.StaticEquilibrium(
             fg.Beam(
                 small.mesh(),
