@@ -460,7 +460,8 @@ REFUSALS = [
         "energies",
         lambda: fg.Splitting(small.body(), 0.1, energies=[small.body().energy_form()] * 2),
         ValueError,
-        "energies must sum to the energy of the system: 6 is not 3",
+        "energies must sum to the energy of the system, at every state and for the values that "
+        "coefficients have now: they are off by 1 of their size",
     ),
     (
         "energy",
