@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fdgeom.messages import format_value
-from fdgeom.steppers.alpha.scheme import AlphaScheme
+from fdgeom.steppers.alpha_scheme import AlphaScheme
 from fdgeom.validation import instance, number, real_array, whole
 
 Method = AlphaScheme | Callable[[np.ndarray], np.ndarray]

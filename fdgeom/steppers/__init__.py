@@ -10,12 +10,12 @@ belong to :mod:`fdgeom.systems` and :mod:`fdgeom.beams`, runs with output to
   `generating_function`, `discrete_gradient`: Poisson and Hamiltonian systems;
 - `rattle`, `discrete_lagrangian` (`holonomic`): constrained systems;
 - `composition`: methods of high order from others;
-- `alpha`: the generalized-α family; `beams`: `EnergyMomentum`, `VariationalIntegrator`.
+- `alpha_scheme`, `generalized_alpha`, `fourth_order` (`motion_stepper`): methods with accelerations, for
+  any :class:`fdgeom.systems.motion.motion.Motion`;
+- `energy_momentum`, `variational`: beams and assemblies in configuration form, with exact balances.
 """
 
-from fdgeom.steppers.alpha.fourth_order import FourthOrderAlpha, HermiteSimpson
-from fdgeom.steppers.alpha.generalized_alpha import GeneralizedAlpha
-from fdgeom.steppers.alpha.scheme import (
+from fdgeom.steppers.alpha_scheme import (
     AlphaScheme,
     chung_hulbert,
     general_alpha,
@@ -26,11 +26,12 @@ from fdgeom.steppers.alpha.scheme import (
     two_root,
     wbz_alpha,
 )
-from fdgeom.steppers.beams.energy_momentum import EnergyMomentum
-from fdgeom.steppers.beams.variational import VariationalIntegrator
 from fdgeom.steppers.composition import Composition
 from fdgeom.steppers.discrete_gradient import DiscreteGradient
 from fdgeom.steppers.discrete_lagrangian import DiscreteLagrangian, NonholonomicMidpoint
+from fdgeom.steppers.energy_momentum import EnergyMomentum
+from fdgeom.steppers.fourth_order import FourthOrderAlpha, HermiteSimpson
+from fdgeom.steppers.generalized_alpha import GeneralizedAlpha
 from fdgeom.steppers.generating_function import GeneratingFunction4
 from fdgeom.steppers.partitioned import StormerVerlet, SymplecticEuler
 from fdgeom.steppers.rattle import RATTLE, SHAKE
@@ -43,6 +44,7 @@ from fdgeom.steppers.sweep import (
     Splitting,
     SymmetricPoissonIntegrator,
 )
+from fdgeom.steppers.variational import VariationalIntegrator
 
 __all__ = [
     "RATTLE",

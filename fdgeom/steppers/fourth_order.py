@@ -34,7 +34,7 @@ from fdgeom.operations import (
     parts,
     with_assignments,
 )
-from fdgeom.steppers.alpha.motion_stepper import MotionStepper
+from fdgeom.steppers.motion_stepper import MotionStepper
 from fdgeom.steppers.stepper import StepperOptions
 from fdgeom.systems.motion.second_order import SecondOrderSystem
 from fdgeom.validation import number

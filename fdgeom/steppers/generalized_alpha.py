@@ -7,8 +7,8 @@ from firedrake import Constant, Form, Function
 from fdgeom.data import Snapshot
 from fdgeom.errors import SolveFailed, StepFailed
 from fdgeom.operations import Copy, Flow, Map, Operation, Solve, parts, with_assignments
-from fdgeom.steppers.alpha.motion_stepper import MotionStepper
-from fdgeom.steppers.alpha.scheme import AlphaScheme, hamel_alpha
+from fdgeom.steppers.alpha_scheme import AlphaScheme, hamel_alpha
+from fdgeom.steppers.motion_stepper import MotionStepper
 from fdgeom.steppers.stepper import StepperOptions
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown, PrescribeMotion
