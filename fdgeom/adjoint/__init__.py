@@ -3,19 +3,18 @@
 A step is a list of operations (`fdgeom.operations`), which give their derivatives, so methods need no
 derivatives of their own. Steppers know nothing of this subpackage: `fdgeom.taping` calls it.
 
-- `gradient`, `objective`: derivatives without a tape; `block`, `variables`: blocks and variables of
-  pyadjoint's tape;
+- `gradient`: derivatives without a tape; `block`, `variables`: blocks and variables of pyadjoint's tape;
 - `replay`, `steps`: runs from given values of their inputs, with derivatives; `lists`: operations beside
-  the steps; `compiled`: sweeps in compiled code; `coefficients`: data that derivatives are taken by.
+  the steps, vectors of derivatives, functionals; `compiled`: sweeps in compiled code; `coefficients`:
+  data that derivatives are taken by.
 """
 
 from fdgeom.adjoint.block import put_on_tape, record_change, record_fields, take_on_tape
 from fdgeom.adjoint.coefficients import Coefficients
 from fdgeom.adjoint.gradient import gradient
-from fdgeom.adjoint.lists import OperationList
+from fdgeom.adjoint.lists import Kept, OperationList, Vectors, keys, parts
 from fdgeom.adjoint.replay import Origin, Replay
 from fdgeom.adjoint.steps import StepReplay
-from fdgeom.adjoint.values import Kept, Vectors, keys, parts
 from fdgeom.taping import recorders
 
 recorders.update(changes=record_change, fields=record_fields, steps=take_on_tape)

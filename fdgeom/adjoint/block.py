@@ -12,10 +12,9 @@ from pyadjoint.tape import get_working_tape, stop_annotating
 
 from fdgeom.adjoint import variables
 from fdgeom.adjoint.coefficients import refuse_set
-from fdgeom.adjoint.lists import Derivatives
+from fdgeom.adjoint.lists import Derivatives, Kept, Vectors, cotangent_of, keys, parts
 from fdgeom.adjoint.replay import ChangeReplay, Replay
 from fdgeom.adjoint.steps import StepReplay
-from fdgeom.adjoint.values import Kept, Vectors, cotangent_of, keys, parts
 from fdgeom.compat import known_variable, whole_of
 from fdgeom.data import key
 from fdgeom.operations.dependent import dependent_of, refresh

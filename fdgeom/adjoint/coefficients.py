@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence, Set
 import ufl
 from firedrake import Constant, Function
 
-from fdgeom.adjoint.values import keys
+from fdgeom.adjoint.lists import keys
 from fdgeom.data import key
 from fdgeom.operations import Assemble, Map, Operation, Performed, Solve, up_to_date
 from fdgeom.operations.dependent import Dependent, constants_behind, dependent_of, read_in

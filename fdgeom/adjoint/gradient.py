@@ -6,10 +6,8 @@ from firedrake import Cofunction, Form, Function
 from pyadjoint.tape import stop_annotating
 
 from fdgeom.adjoint.block import NO_PLACES, replay_of
-from fdgeom.adjoint.lists import Derivatives
-from fdgeom.adjoint.objective import Objective, Slopes
+from fdgeom.adjoint.lists import Derivatives, Objective, Slopes, cotangent_of, keys, parts
 from fdgeom.adjoint.steps import StepReplay
-from fdgeom.adjoint.values import cotangent_of, keys, parts
 from fdgeom.forms import checked_form
 from fdgeom.messages import format_value
 from fdgeom.operations import each_part

@@ -11,8 +11,7 @@ import numpy as np
 from firedrake import Constant, Function
 
 from fdgeom.adjoint.coefficients import Coefficients
-from fdgeom.adjoint.lists import Derivatives, OperationList
-from fdgeom.adjoint.values import Kept, Vectors, keys, parts
+from fdgeom.adjoint.lists import Derivatives, Kept, OperationList, Vectors, keys, parts
 from fdgeom.compat import whole_of
 from fdgeom.data import Snapshot, key
 from fdgeom.execution.options import REVERSE_SWEEP

@@ -11,10 +11,8 @@ from mpi4py import MPI
 
 from fdgeom.adjoint.coefficients import Coefficients
 from fdgeom.adjoint.compiled import CompiledSweep
-from fdgeom.adjoint.lists import Derivatives, OperationList
-from fdgeom.adjoint.objective import Objective
+from fdgeom.adjoint.lists import Derivatives, Kept, Objective, OperationList, Vectors, keys
 from fdgeom.adjoint.replay import Origin, Replay
-from fdgeom.adjoint.values import Kept, Vectors, keys
 from fdgeom.clock import Clock
 from fdgeom.data import Snapshot, key
 from fdgeom.errors import CannotCompile

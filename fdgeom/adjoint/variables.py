@@ -14,8 +14,8 @@ from pyadjoint.block_variable import BlockVariable
 from pyadjoint.overloaded_type import FloatingType
 from pyadjoint.tape import get_working_tape, stop_annotating
 
+from fdgeom.adjoint.lists import Kept, keys, parts
 from fdgeom.adjoint.replay import Replay
-from fdgeom.adjoint.values import Kept, keys, parts
 from fdgeom.compat import checkpoint_schedule, known_variable, merge_into_whole, whole_of
 
 #: The block variables of dependent fields that blocks have recomputed.
