@@ -1,17 +1,16 @@
 """Quadratures on interval meshes: vertex, Gauss–Lobatto, midpoint and Gauss.
 
-Firedrake ignores an unknown quadrature scheme on intervals silently; here an unknown name or an
-impossible number of points is an error.
+Firedrake ignores an unknown quadrature scheme on intervals silently; here an impossible number
+of points is an error.
 """
 
-from collections.abc import Callable
 from math import factorial
 
 import ufl
-from firedrake import CellVolume, SpatialCoordinate, ds, dx
+from firedrake import CellVolume, ds, dx
 from firedrake.mesh import MeshGeometry
 
-from fdgeom.validation import choice, instance, whole
+from fdgeom.validation import instance, whole
 
 
 def check_interval(mesh, argument: str = "mesh"):
@@ -55,38 +54,6 @@ def ends(mesh) -> ufl.Measure:
     return ds(domain=check_interval(mesh))
 
 
-def measure(name: str, mesh, points: int | None = None) -> ufl.Measure:
-    """Measure on an interval mesh by its name.
-
-    Parameters
-    ----------
-    name : {"vertex", "midpoint", "gauss", "gauss-lobatto"}
-        Name of the rule.
-    mesh : firedrake.MeshGeometry
-        An interval mesh.
-    points : int, optional
-        Points per cell, for ``"gauss"`` and ``"gauss-lobatto"``.
-
-    Raises
-    ------
-    ValueError
-        For an unknown name, a missing, superfluous or impossible number of points, and a mesh that
-        is not of intervals.
-    """
-    rules: dict[str, Callable[..., ufl.Measure]] = {
-        "vertex": vertex,
-        "midpoint": midpoint,
-        "gauss": gauss,
-        "gauss-lobatto": gauss_lobatto,
-    }
-    rule = rules[choice("name", name, rules)]
-    if rule in (gauss, gauss_lobatto):
-        return rule(mesh, points)
-    if points is not None:
-        raise ValueError(f"points has no meaning for {name!r}: leave it out")
-    return rule(mesh)
-
-
 def cell_length(mesh) -> ufl.core.expr.Expr:
     """Length of the cell (at an end point: of the cell it belongs to)."""
     return CellVolume(check_interval(mesh))
@@ -106,8 +73,3 @@ def end_values(f, mesh) -> tuple[ufl.core.expr.Expr, ufl.core.expr.Expr]:
         term = half**k / factorial(k) * slope
         left, right = left + (-1) ** k * term, right + term
     return left, right
-
-
-def coordinate(mesh) -> ufl.core.expr.Expr:
-    """The arc length of the reference configuration as a scalar."""
-    return SpatialCoordinate(check_interval(mesh))[0]

@@ -7,6 +7,7 @@ from firedrake import (
     Function,
     FunctionSpace,
     IntervalMesh,
+    SpatialCoordinate,
     UnitSquareMesh,
     VectorFunctionSpace,
     as_vector,
@@ -16,12 +17,12 @@ from firedrake.assemble import get_assembler
 
 from fdgeom import measures
 
-# Rule, number of points, highest degree that is integrated exactly.
+# Rule, its arguments, highest degree that is integrated exactly.
 RULES = [
-    ("vertex", None, 1),
-    ("midpoint", None, 1),
-    *[("gauss", n, 2 * n - 1) for n in (1, 2, 3, 4)],
-    *[("gauss-lobatto", n, 2 * n - 3) for n in (2, 3, 4, 5)],
+    ("vertex", (), 1),
+    ("midpoint", (), 1),
+    *[("gauss", (n,), 2 * n - 1) for n in (1, 2, 3, 4)],
+    *[("gauss_lobatto", (n,), 2 * n - 3) for n in (2, 3, 4, 5)],
 ]
 
 
@@ -37,10 +38,9 @@ def mesh():
 @pytest.mark.parametrize(("name", "points", "degree"), RULES)
 def test_exactness(mesh, name, points, degree):
     chosen = Constant(np.zeros(9))
-    s = measures.coordinate(mesh)
-    integral = get_assembler(
-        sum(chosen[k] * s**k for k in range(9)) * measures.measure(name, mesh, points)
-    )
+    (s,) = SpatialCoordinate(mesh)
+    rule = getattr(measures, name)(mesh, *points)
+    integral = get_assembler(sum(chosen[k] * s**k for k in range(9)) * rule)
     errors = []
     for k in range(degree + 2):
         chosen.assign(np.eye(9)[k])
@@ -74,7 +74,7 @@ def test_end_values_and_cell_length(mesh):
     first, last = measures.end_values(f, mesh)
     cells = VectorFunctionSpace(mesh, "DG", 0, dim=4)
     got = Function(cells).interpolate(
-        as_vector([first, last, measures.cell_length(mesh), measures.coordinate(mesh)])
+        as_vector([first, last, measures.cell_length(mesh), *SpatialCoordinate(mesh)])
     )
     got = got.dat.data_ro[np.argsort(got.dat.data_ro[:, 3])]
     expected = np.stack([values[:-1], values[1:], np.diff(nodes), (nodes[1:] + nodes[:-1]) / 2])
@@ -82,23 +82,18 @@ def test_end_values_and_cell_length(mesh):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("rule", "points", "message"),
     [
-        (("simpson", None), "name must be one of 'vertex'"),
-        (("KMV", 2), "name must be one of"),
-        (("vertex", 2), "points has no meaning for 'vertex'"),
-        (("midpoint", 1), "points has no meaning for 'midpoint'"),
-        (("gauss", None), "points must be a positive whole number"),
-        (("gauss", 0), "points must be a positive whole number"),
-        (("gauss", 2.0), "points must be a positive whole number"),
-        (("gauss", True), "points must be a positive whole number"),
-        (("gauss-lobatto", 1), "points must be a whole number of at least 2"),
+        (measures.gauss, None, "points must be a positive whole number"),
+        (measures.gauss, 0, "points must be a positive whole number"),
+        (measures.gauss, 2.0, "points must be a positive whole number"),
+        (measures.gauss, True, "points must be a positive whole number"),
+        (measures.gauss_lobatto, 1, "points must be a whole number of at least 2"),
     ],
 )
-def test_bad_names_and_points(mesh, arguments, message):
-    name, points = arguments
+def test_bad_points(mesh, rule, points, message):
     with pytest.raises(ValueError) as caught:  # noqa: PT011
-        measures.measure(name, mesh, points)
+        rule(mesh, points)
     assert str(caught.value).startswith(message)
 
 
@@ -109,7 +104,6 @@ USES = {
     "gauss_lobatto": lambda m: measures.gauss_lobatto(m, 3),
     "ends": measures.ends,
     "cell_length": measures.cell_length,
-    "coordinate": measures.coordinate,
 }
 
 
@@ -122,7 +116,7 @@ def test_bad_mesh(use):
 
 
 def test_curve_in_space_is_refused():
-    from firedrake import Mesh, SpatialCoordinate
+    from firedrake import Mesh
 
     line = IntervalMesh(2, 1.0)
     (s,) = SpatialCoordinate(line)

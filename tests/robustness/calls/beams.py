@@ -711,24 +711,6 @@ REFUSALS = [
     ("n", lambda: fg.copies(2.5), ValueError, "n must be a positive whole number, not 2.5"),
     ("n", lambda: fg.copies(True), ValueError, "n must be a positive whole number, not True"),
     (
-        "name",
-        lambda: fg.measures.measure("simpson", small.mesh()),
-        ValueError,
-        "name must be one of 'vertex', 'midpoint', 'gauss', 'gauss-lobatto', not 'simpson'",
-    ),
-    (
-        "points",
-        lambda: fg.measures.measure("gauss", small.mesh()),
-        ValueError,
-        "points must be a positive whole number, not None",
-    ),
-    (
-        "points",
-        lambda: fg.measures.measure("midpoint", small.mesh(), 3),
-        ValueError,
-        "points has no meaning for 'midpoint': leave it out",
-    ),
-    (
         "points",
         lambda: fg.measures.gauss(small.mesh(), 0),
         ValueError,
