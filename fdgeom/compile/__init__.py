@@ -4,16 +4,16 @@
   derivatives;
 - `terms`, `functionals`: functionals as sums over nodes and cells; `lower`: operations as scalar
   programs;
-- `chain`, `emit_chain`: the same for solves that couple neighbours along a chain; `tree`, `fronts`:
-  where chains meet;
+- `chain`, `emit_chain`: the same for solves that couple neighbours along a chain; `tree`: where
+  chains meet;
 - `emit`: their C++ text; `build`: its compilation; `cpp`: loops, Newton's method and elimination;
-- `layout`: the order of values on chains of cells; `ghosts`: values of other ranks;
+- `layout`: the order of values on chains of cells, and values of other ranks;
 - `map_layout`, `lower_map`, `emit_map`: the same for nodes of general meshes, with TSFC's
   kernels in cells (`from_tsfc`);
-- `unit`, `executor`: lists of operations as compiled units; `load_and_store`: the values of
-  Functions for these; `trajectory`: steps whose values are stored, and their adjoint steps;
-- `newton`: iterations of Newton's method from Python; `snes_types`: types of SNES and PC, for chains
-  and for solves node by node or cell by cell.
+- `unit`: lists of operations as compiled units; `executor`: their runs, with the values of Functions,
+  and iterations of Newton's method from Python; `trajectory`: steps whose values are stored, and their
+  adjoint steps;
+- `snes_types`: types of SNES and PC, for chains and for solves node by node or cell by cell.
 """
 
 from fdgeom.compile.executor import CompiledExecutor

@@ -10,9 +10,11 @@ from mpi4py import MPI
 from pyop2 import compilation
 from pyop2.configuration import configuration
 
-from fdgeom.compat import compiler
-from fdgeom.compile.layout import WIDTH
+from fdgeom.compat import compiler, has_instructions
 from fdgeom.errors import NoCompiler
+
+#: Places in a block: the lanes of a vector, which fills a register where that has room for four or eight.
+WIDTH = 8 if has_instructions("AVX512F") else 4
 
 _FLAGS = (
     "-std=c++17",
@@ -96,8 +98,8 @@ Call = declared("Call", "fields.hpp")
 Test = declared("Test", "convergence.hpp")
 Copy = declared("Copy", "fields.hpp")
 Run = declared("Run", "fields.hpp")
-Neighbour = declared("Neighbour", "exchange.hpp")
-Exchange = declared("Exchange", "exchange.hpp")
+Neighbour = declared("Neighbour", "fields.hpp")
+Exchange = declared("Exchange", "fields.hpp")
 Front = declared("Front", "fronts.hpp")
 Fronts = declared("Fronts", "fronts.hpp")
 Segment = declared("Segment", "chain_lu.hpp")

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from firedrake import Function, FunctionSpace, SpatialCoordinate, VectorFunctionSpace
 
-from fdgeom.compile.layout import WIDTH, Layout, Part, aligned
+from fdgeom.compile.build import WIDTH
+from fdgeom.compile.layout import Layout, Part, aligned
 from fdgeom.errors import CannotCompile
 from fdgeom.forms import has_nodal_values, is_real
 from fdgeom.line import inside_of

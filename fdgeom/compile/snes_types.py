@@ -9,10 +9,9 @@ from petsc4py import PETSc
 from ufl.algorithms import replace
 
 from fdgeom.compat import problem_of_solver
+from fdgeom.compile.build import WIDTH
 from fdgeom.compile.chain import Update
-from fdgeom.compile.executor import CompiledExecutor
-from fdgeom.compile.layout import WIDTH
-from fdgeom.compile.newton import Iteration, newton_of
+from fdgeom.compile.executor import CompiledExecutor, Iteration, newton_of
 from fdgeom.data import collect, fields, spread
 from fdgeom.errors import CannotCompile
 from fdgeom.forms import simplify

@@ -11,6 +11,7 @@ from firedrake import Function
 
 from fdgeom.compile.build import (
     BY_HAND,
+    WIDTH,
     WITH_LOOPS,
     Call,
     Exchange,
@@ -29,8 +30,7 @@ from fdgeom.compile.chain import ChainProgram
 from fdgeom.compile.emit import Code, LocalWriter, unit_text
 from fdgeom.compile.emit_chain import ChainWriter
 from fdgeom.compile.emit_map import CellWriter, NodeWriter
-from fdgeom.compile.ghosts import ghosts_of
-from fdgeom.compile.layout import WIDTH, Layout, Part, aligned
+from fdgeom.compile.layout import Layout, Part, aligned, ghosts_of
 from fdgeom.compile.lower import LocalProgram, Lowering
 from fdgeom.compile.lower_map import CellProgram, MapLowering, MapProgram
 from fdgeom.compile.map_layout import MapLayout
@@ -47,8 +47,7 @@ from fdgeom.operations import (
 from fdgeom.operations.dependent import constants_behind
 
 _HEADERS = (
-    "lanes.hpp", "blocks.hpp", "sine.hpp", "convergence.hpp", "fields.hpp", "exchange.hpp", "local.hpp",
-    "step.hpp",
+    "lanes.hpp", "blocks.hpp", "convergence.hpp", "fields.hpp", "local.hpp", "step.hpp",
 )  # fmt: skip
 #: More of them, where a solve couples neighbours.
 _CHAIN_HEADERS = (

@@ -1,7 +1,7 @@
 """Execution: performs operations by Firedrake and PETSc, and stores what their adjoints read.
 
-- `petsc`: lists of operations on any mesh, with assignments at nodes; `trajectory`: steps whose values
-  are stored, and their adjoint steps;
+- `petsc`: lists of operations on any mesh, with assignments at nodes, and steps whose values are stored,
+  with their adjoint steps;
 - `assembly`: forms assembled in place;
 - `snes`: solves by SNES objects that are held for a whole run; `defaults`: their options and convergence
   tests for each kind of equations;
@@ -24,8 +24,8 @@ from fdgeom.execution.petsc import (
     Executor,
     PointwiseUpdate,
     Run,
+    Trajectory,
     own_values,
     perform,
 )
 from fdgeom.execution.snes import EssentialRows, HeldSNES
-from fdgeom.execution.trajectory import Trajectory

@@ -12,8 +12,8 @@ from firedrake import Constant, Function
 from ufl import replace
 
 from fdgeom.compile.chain import Update
+from fdgeom.compile.executor import Iteration
 from fdgeom.compile.layout import Layout
-from fdgeom.compile.newton import Iteration
 from fdgeom.errors import SolveFailed
 from fdgeom.execution import Numerics
 from fdgeom.lie.groups import R3xSO3

@@ -3,7 +3,6 @@
 #include "lanes.hpp"
 #include "convergence.hpp"
 #include "fields.hpp"
-#include "exchange.hpp"
 #include "blocks.hpp"
 #include "fronts.hpp"
 #include "chain_unknowns.hpp"

@@ -9,8 +9,7 @@ import pytest
 from petsc4py import PETSc
 
 import fdgeom
-from fdgeom.compile.build import declared
-from fdgeom.compile.layout import WIDTH
+from fdgeom.compile.build import WIDTH, declared
 from fdgeom.operations import ConvergenceTest, Reason, Watch
 
 CPP = Path(fdgeom.__file__).parent / "compile" / "cpp"

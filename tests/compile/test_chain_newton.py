@@ -37,7 +37,7 @@ from petsc4py import PETSc
 from verification.beams import uneven_mesh
 
 from fdgeom import measures
-from fdgeom.compile.newton import newton_of
+from fdgeom.compile.executor import newton_of
 from fdgeom.errors import CannotCompile
 from fdgeom.execution import HeldSNES, Numerics
 from fdgeom.operations import Prescribed

@@ -17,7 +17,8 @@ from verification.beams import SOFT, uneven_mesh
 
 import fdgeom as fg
 from fdgeom.compile import CompiledExecutor
-from fdgeom.compile.layout import WIDTH, Layout, parts_of
+from fdgeom.compile.build import WIDTH
+from fdgeom.compile.layout import Layout, parts_of
 from fdgeom.compile.map_layout import MapLayout
 from fdgeom.errors import CannotCompile
 from fdgeom.operations import Map

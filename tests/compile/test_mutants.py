@@ -14,7 +14,7 @@ from firedrake.exceptions import ConvergenceError
 import fdgeom as fg
 from fdgeom.compile import CompiledTrajectory
 from fdgeom.compile import unit as compiled_lists
-from fdgeom.compile.newton import Iteration
+from fdgeom.compile.executor import Iteration
 from fdgeom.errors import SolveFailed
 from fdgeom.operations import Reason
 from fdgeom.statics.compiled import CompiledNewton

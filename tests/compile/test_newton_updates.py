@@ -22,8 +22,8 @@ from firedrake import (
 from firedrake.mesh import plex_from_cell_list
 
 from fdgeom import measures
-from fdgeom.compile.fronts import elimination_order
-from fdgeom.compile.newton import newton_of
+from fdgeom.compile.executor import newton_of
+from fdgeom.compile.tree import elimination_order
 from fdgeom.line import mark_links
 from fdgeom.operations import Prescribed
 

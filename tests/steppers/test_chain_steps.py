@@ -17,9 +17,10 @@ from verification.rod_cases import FORCE, GRAVITY, INERTIAS, moving
 from ways import check_way
 
 import fdgeom as fg
-from fdgeom.compile import newton
+from fdgeom.compile import executor
 from fdgeom.compile.unit import Unit
 from fdgeom.errors import CannotCompile
+from fdgeom.operations import Reason
 from fdgeom.systems.motion.accelerations import LinearSolve
 
 
@@ -186,7 +187,7 @@ def unfinished(unit, steps, t, dt, **options):
     """Compiled code that does nothing, and says so; assignments around the steps are done."""
     if all(isinstance(op, fg.Map) for op in unit.operations):
         return _ADVANCE(unit, steps, t, dt, **options)
-    return -2, 0, next(k for k, code in enumerate(unit.codes) if code.solves)
+    return Reason.SINGULAR, 0, next(k for k, code in enumerate(unit.codes) if code.solves)
 
 
 @pytest.mark.parametrize("method", [*METHODS.values(), fg.PoissonIntegrator])
@@ -279,7 +280,7 @@ def test_an_acceleration_that_is_not_compiled_says_why(monkeypatch):
     def refused(*arguments, **options):
         raise CannotCompile("an equation of another kind")
 
-    monkeypatch.setattr(newton, "newton_of", refused)
+    monkeypatch.setattr(executor, "newton_of", refused)
     stepper = fg.GeneralizedAlpha(moving(INERTIAS["separate"], 5, left="clamped"), DT)
     assert stepper._accelerations.why_not_compiled == "an equation of another kind"
     stepper.advance(2)

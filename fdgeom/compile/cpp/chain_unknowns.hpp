@@ -1,4 +1,4 @@
-// Unknowns and residual of a solve along chains. Included after exchange.hpp.
+// Unknowns and residual of a solve along chains. Included after fields.hpp.
 //
 // A block of the equations belongs to a node: its unknowns, then those of the cell after it. For a
 // solve along a chain emit.py writes a struct `Op` with `chain` = true and these constants:

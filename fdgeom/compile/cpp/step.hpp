@@ -1,4 +1,4 @@
-// Steps: their calls, block by block. Included after local.hpp and exchange.hpp (and newton.hpp, if a solve couples neighbours),
+// Steps: their calls, block by block. Included after local.hpp (and newton.hpp, if a solve couples neighbours),
 // before the structs of the operations. unit(X, op, call, step, begin, end, most), which emit.py writes, does
 // `work<Op>` for the number of an operation.
 

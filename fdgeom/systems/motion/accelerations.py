@@ -234,7 +234,7 @@ class LinearSolve:
 
     def __init__(self, residual: Form, unknown: Function, essential: Sequence) -> None:
         # Inside of the method: motions can be read without the compiler.
-        from fdgeom.compile.newton import newton_of
+        from fdgeom.compile.executor import newton_of
 
         self._iteration = newton_of(residual, unknown, essential, linear=True)
         self._fields, self._essential = fields(unknown), list(essential)
