@@ -19,7 +19,6 @@ from fdgeom.beams.law import LINEAR, SectionLaw, sampled_law
 from fdgeom.beams.rod.loads import BodyLoad, check_loads
 from fdgeom.beams.rod.rod import STRAINS
 from fdgeom.beams.sampling import (
-    body_matrix,
     mean_at_nodes,
     sample_shape,
     viscosity_of,
@@ -29,7 +28,7 @@ from fdgeom.clock import Time
 from fdgeom.line import check_line, coordinates_of, extent
 from fdgeom.measures import cell_length, ends, gauss, gauss_lobatto
 from fdgeom.operations.dependent import private
-from fdgeom.sections.matrices import MatrixAlong, SectionMatrices
+from fdgeom.sections.matrices import MatrixAlong, SectionMatrices, body_matrix
 from fdgeom.validation import choice, instance, number
 
 DEGREES = (1, 2, 3, 4)

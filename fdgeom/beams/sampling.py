@@ -1,8 +1,8 @@
 """Data of a beam that may vary along it, sampled at the quadrature points."""
 
 import warnings
-from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable
+from functools import partial
 from numbers import Real
 
 import numpy as np
@@ -28,48 +28,25 @@ from ufl.domain import extract_domains
 
 from fdgeom.clock import Time
 from fdgeom.execution import VectorAssembly
-from fdgeom.forms import is_real, jumps, scalar_space
-from fdgeom.line import bounds, coordinates_of
+from fdgeom.forms import jumps, scalar_space
+from fdgeom.line import bounds
 from fdgeom.measures import gauss_lobatto
 from fdgeom.messages import format_value, is_function
-from fdgeom.operations import Assemble, Broadcast
+from fdgeom.operations import Assemble
 from fdgeom.operations.dependent import (
     Dependent,
-    MadeOnce,
     dependent_of,
     is_private,
-    made_once,
     private,
-    set_by,
 )
 from fdgeom.operations.interpolate import ConditionsInside, sampled
-from fdgeom.sections.matrices import MatrixAlong, check_positive_definite
+from fdgeom.sections.matrices import check_positive_definite
 from fdgeom.taping import refuse_recorded
 from fdgeom.validation import evaluated, number, place_and_time, real_array
 
 
-def body_matrix(name: str, value, mesh, element, of: Sequence[MadeOnce], *, inverse: bool = False):
-    """A 6×6 matrix (or its inverse) for use in forms: a Constant, or a field that follows the
-    Functions and Constants in an expression.
-    """
-    # The nodes of `element`, of scalars, are the quadrature points that the matrix is needed at:
-    # ValueError, which calls it `name`, if it is not symmetric positive definite at each. Changes
-    # of the objects in `of`, from which the value was made, are refused.
-    if isinstance(value, np.ndarray):
-        make = _constant_matrix.__wrapped__ if of else _constant_matrix
-        return made_once(make(np.asarray(value, dtype=float).tobytes(), inverse), of)
-    space = TensorFunctionSpace(mesh, element, shape=(6, 6))
-    if isinstance(value, MatrixAlong):
-        value = _at_nodes(value, space)
-    elif isinstance(value, Function) and is_real(value):
-        # Of a drawn section: a number of another mesh.
-        value = set_by(Broadcast(value, Function(space, name=value.name())))
-    check = partial(check_positive_definite, name)
-    return made_once(sampled(name, value, space, check=check, inverse=inverse, private=True), of)
-
-
 def mean_at_nodes(name: str, value, mesh, element):
-    """A matrix as of :func:`body_matrix`, with the mean of the values in the adjacent cells where
+    """A 6×6 matrix for :func:`body_matrix`, with the mean of the values in the adjacent cells where
     it has several values at a node.
     """
     if not isinstance(value, Expr):
@@ -203,26 +180,6 @@ def _check_damping(values: np.ndarray) -> None:
     # A damping of some strains only is semidefinite, to the round-off of its eigenvalues.
     if not (skew <= 1e-10 * size and least >= -1e-12 * size):
         raise ValueError("damping must be symmetric and positive semidefinite everywhere")
-
-
-@lru_cache(maxsize=64)
-def _constant_matrix(values: bytes, inverse: bool) -> Expr:
-    """A constant matrix, shared by all beams that have it."""
-    numbers = np.frombuffer(values).reshape(6, 6)
-    numbers = np.linalg.inv(numbers) if inverse else numbers
-    constant = private(Constant(numbers))
-    # Zeros are left out of the forms: most sections are diagonal.
-    return ufl.as_matrix(
-        [[constant[i, j] if numbers[i, j] else 0.0 for j in range(6)] for i in range(6)]
-    )
-
-
-def _at_nodes(matrix: MatrixAlong, space) -> Function:
-    """The values of a matrix that changes along the beam."""
-    scalars = FunctionSpace(space.mesh(), space.ufl_element().sub_elements[0])
-    field = private(Function(space))
-    field.dat.data_wo_with_halos[...] = matrix(coordinates_of(scalars))
-    return field
 
 
 def warn_beyond_stations(stations: np.ndarray, mesh) -> None:

@@ -7,17 +7,22 @@ in them a strain is (twist, two curvatures, stretch, two shears).
 import json
 import os
 import warnings
-from functools import cached_property
+from collections.abc import Sequence
+from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import ufl
-from firedrake import COMM_WORLD
+from firedrake import COMM_WORLD, Constant, Function, FunctionSpace, TensorFunctionSpace
 from ufl.core.expr import Expr
 
 from fdgeom.files import write_text
+from fdgeom.forms import is_real
+from fdgeom.line import coordinates_of
 from fdgeom.messages import format_value
-from fdgeom.operations.dependent import MadeOnce
+from fdgeom.operations import Broadcast
+from fdgeom.operations.dependent import MadeOnce, made_once, private, set_by
+from fdgeom.operations.interpolate import sampled
 from fdgeom.taping import refuse_recorded
 from fdgeom.validation import Fixed, array, choice, instance, read_only
 
@@ -437,3 +442,44 @@ def check_stations(stations) -> tuple[np.ndarray, list]:
     if len({section.axis for _, section in pairs}) > 1:
         raise ValueError("stations: all sections must have the same axis")
     return places, [section for _, section in pairs]
+
+
+# --- in forms --------------------------------------------------------------------------------------
+def body_matrix(name: str, value, mesh, element, of: Sequence[MadeOnce], *, inverse: bool = False):
+    """A 6×6 matrix (or its inverse) for use in forms: a Constant, or a field that follows the
+    Functions and Constants in an expression.
+    """
+    # The nodes of `element`, of scalars, are the quadrature points that the matrix is needed at:
+    # ValueError, which calls it `name`, if it is not symmetric positive definite at each. Changes
+    # of the objects in `of`, from which the value was made, are refused.
+    if isinstance(value, np.ndarray):
+        make = _constant_matrix.__wrapped__ if of else _constant_matrix
+        return made_once(make(np.asarray(value, dtype=float).tobytes(), inverse), of)
+    space = TensorFunctionSpace(mesh, element, shape=(6, 6))
+    if isinstance(value, MatrixAlong):
+        value = _at_nodes(value, space)
+    elif isinstance(value, Function) and is_real(value):
+        # Of a drawn section: a number of another mesh.
+        value = set_by(Broadcast(value, Function(space, name=value.name())))
+    check = partial(check_positive_definite, name)
+    return made_once(sampled(name, value, space, check=check, inverse=inverse, private=True), of)
+
+
+@lru_cache(maxsize=64)
+def _constant_matrix(values: bytes, inverse: bool) -> Expr:
+    """A constant matrix, shared by all beams that have it."""
+    numbers = np.frombuffer(values).reshape(6, 6)
+    numbers = np.linalg.inv(numbers) if inverse else numbers
+    constant = private(Constant(numbers))
+    # Zeros are left out of the forms: most sections are diagonal.
+    return ufl.as_matrix(
+        [[constant[i, j] if numbers[i, j] else 0.0 for j in range(6)] for i in range(6)]
+    )
+
+
+def _at_nodes(matrix: MatrixAlong, space) -> Function:
+    """The values of a matrix that changes along the beam."""
+    scalars = FunctionSpace(space.mesh(), space.ufl_element().sub_elements[0])
+    field = private(Function(space))
+    field.dat.data_wo_with_halos[...] = matrix(coordinates_of(scalars))
+    return field
