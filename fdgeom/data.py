@@ -23,6 +23,11 @@ def key(function: Function | Constant) -> int:
     return id(function.dat)
 
 
+def largest(comm, values) -> float:
+    """The largest absolute value on all ranks; NaN if there is one, which MPI's maximum can lose."""
+    return float(np.max(comm.allgather(np.abs(values).max(initial=0.0))))
+
+
 class Number:
     """A scalar Constant that tight loops can read and set quickly."""
 

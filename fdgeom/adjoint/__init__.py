@@ -1,7 +1,8 @@
 """Gradients of runs, on pyadjoint's tape and without a tape.
 
 A step is a list of operations (`fdgeom.operations`), which give their derivatives, so methods need no
-derivatives of their own. Steppers know nothing of this subpackage: `fdgeom.taping` calls it.
+derivatives of their own. Steppers do not import this subpackage: they call what it has put into
+`fdgeom.taping.recorders`.
 
 - `gradient`: derivatives without a tape; `block`, `variables`: blocks and variables of pyadjoint's tape;
 - `replay`, `steps`: runs from given values of their inputs, with derivatives; `lists`: operations beside

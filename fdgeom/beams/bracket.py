@@ -6,7 +6,6 @@ from functools import cached_property
 import numpy as np
 import ufl
 from firedrake import Function
-from mpi4py import MPI
 from ufl.algorithms import expand_derivatives
 from ufl.classes import Expr, Form
 
@@ -16,6 +15,7 @@ from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.loads import NodalStep
 from fdgeom.beams.rod.mean_directors import half_turn, mean_cayley
 from fdgeom.beams.rod.variation import Pose
+from fdgeom.data import largest
 from fdgeom.execution import PointwiseUpdate
 from fdgeom.lie import halves, join, quaternion, se3
 from fdgeom.line import bounds, end_node
@@ -60,6 +60,7 @@ class BracketEnd:
             t = ufl.variable(beam.time)
             self._motion = _velocity(name, velocity, beam.time)
             self._rate = expand_derivatives(ufl.diff(_velocity(name, velocity, t), t))
+            self._given()  # a wrong function is refused when the beam is made
 
     def given_motion(self) -> tuple[Expr, ...]:
         """The expressions of its pose or velocity, if they are given in time."""
@@ -69,7 +70,9 @@ class BracketEnd:
 
     @cached_property
     def _update(self) -> tuple[tuple[Function, ...], PointwiseUpdate]:
-        v, a = (Function(self._beam.velocity.function_space()) for _ in range(2))
+        space = self._beam.velocity.function_space()
+        names = (f"{what} of the {self.name} end" for what in ("velocity", "acceleration"))
+        v, a = (Function(space, name=name) for name in names)
         return (v, a), PointwiseUpdate({v: self._motion, a: self._rate})
 
     def _given(self) -> np.ndarray:
@@ -116,12 +119,11 @@ class BracketEnd:
         if not len(self.held):
             return
         velocity = self._beam.velocity.dat.data_ro_with_halos
-        gap = np.abs(velocity[self.nodes] - self._given()[0])[:, self.held].max(initial=0.0)
-        scale = np.abs(velocity).max(initial=1.0)
-        worst = self._beam.comm.allreduce(gap / scale, op=MPI.MAX)
+        gap = (velocity[self.nodes] - self._given()[0])[:, self.held]
+        worst = largest(self._beam.comm, gap / np.abs(velocity).max(initial=1.0))
         if isinstance(self.kind, GivenPose):
             self._check_pose(self.kind, _OTHER if stepped else _SAME)
-        if worst > _SAME:
+        if not worst <= _SAME:
             kind = self.kind if isinstance(self.kind, str) else "prescribed"
             raise ValueError(
                 f"momentum: the {self.name} end is {kind}, but the start has another velocity there "
@@ -136,8 +138,8 @@ class BracketEnd:
         PointwiseUpdate({away: increment}).apply()
         first, last = bounds(beam.mesh)
         sizes = np.repeat([1.0, last - first], 3)
-        worst = (np.abs(away.dat.data_ro_with_halos[self.nodes]) / sizes).max(initial=0.0)
-        if not beam.comm.allreduce(float(worst), op=MPI.MAX) <= bound:
+        # Half a turn away an increment is no number.
+        if not largest(beam.comm, away.dat.data_ro_with_halos[self.nodes] / sizes) <= bound:
             raise ValueError(
                 f"{self.name}: the end has a given pose, but starts elsewhere; put the beam where the "
                 "given pose begins, as by reconstruct(position=..., orientation=...)"

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import ufl
 from firedrake import Function
-from mpi4py import MPI
 from ufl.algorithms import expand_derivatives
 from ufl.classes import Zero
 from ufl.core.expr import Expr
 
 from fdgeom.beams.rod.variation import Pose, spin
+from fdgeom.data import largest
 from fdgeom.errors import SolveFailed
 from fdgeom.execution import PointwiseUpdate
 from fdgeom.lie import join, quaternion
@@ -291,7 +291,7 @@ class HeldNodes(Held):
         for hold in self.holds:
             gap = np.abs(velocity - wanted)[hold.dofs].max(initial=0.0)
             speed = np.abs(velocity).max(initial=1.0)
-            if not self._largest(gap / speed) <= _CONSISTENT:
+            if not largest(self._motion.comm, gap / speed) <= _CONSISTENT:
                 raise ValueError(
                     f"{hold}, but starts with another velocity there; set the velocity of that node "
                     "accordingly"
@@ -306,7 +306,7 @@ class HeldNodes(Held):
         sizes = self._checked_sizes()
         away = np.abs(self.increment.dat.data_ro_with_halos.reshape(-1))
         for hold in self.holds:
-            if not self._largest((away / sizes)[hold.dofs].max(initial=0.0)) <= bound:
+            if not largest(self._motion.comm, (away / sizes)[hold.dofs]) <= bound:
                 raise ValueError(
                     f"{hold}, but starts elsewhere; put it where the given pose begins"
                 )
@@ -319,7 +319,7 @@ class HeldNodes(Held):
         v = self.v.dat.data_ro_with_halos.reshape(-1)
         for hold in self._moving:
             rate = np.abs(v[hold.dofs[hold.dofs % 6 < 3]]).max(initial=0.0)
-            if not self._largest(rate**2) <= _CONSISTENT * scale:
+            if not largest(self._motion.comm, rate**2) <= _CONSISTENT * scale:
                 warnings.warn(
                     f"{hold}, which turns at t = {float(self._motion.time.dat.data_ro[0]):.8g}: modes "
                     "are those of a support at rest, without centrifugal and gyroscopic forces",
@@ -333,11 +333,8 @@ class HeldNodes(Held):
         except SolveFailed as failure:
             raise ValueError(f"{failure}; {failure.remedy}") from failure
         position = self._motion.configuration[0].dat.data_ro_with_halos
-        extent = self._largest(np.abs(position).max(initial=0.0)) or 1.0
+        extent = largest(self._motion.comm, position) or 1.0
         return np.where(np.arange(self.v.dat.data_ro_with_halos.size) % 6 < 3, 1.0, extent)
-
-    def _largest(self, value: float) -> float:
-        return self._motion.comm.allreduce(float(value), op=MPI.MAX)
 
 
 def needed(start: Pose, pose: GivenPose, as_vector, t: Expr) -> tuple[Expr, Expr, Expr]:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import ufl
 from firedrake import Constant, Function, FunctionSpace, TestFunction
-from mpi4py import MPI
 from ufl.classes import Expr
 
 from fdgeom.beams.chain import Chain, strain_of
@@ -24,6 +23,7 @@ from fdgeom.beams.rod.rod_motion import RodConsistency, RodModel, RodMotion
 from fdgeom.beams.rod.variation import check_poses, in_body
 from fdgeom.beams.sampling import nodal_lengths
 from fdgeom.clock import Time
+from fdgeom.data import largest
 from fdgeom.forms import check_arguments, copy_into
 from fdgeom.lie import se3
 from fdgeom.line import Numbering, end_node
@@ -227,8 +227,7 @@ def set_shape(beam: BeamFields, chain: Chain, shape) -> None:
 
 def _warn_of_stretch(beam: BeamFields) -> None:
     """Warn of a stress-free shape that is stretched or sheared against the mesh."""
-    own = np.abs(beam.reference_strain.dat.data_ro[:, 3:]).max(initial=0.0)
-    strain = beam.comm.allreduce(float(own), op=MPI.MAX)
+    strain = largest(beam.comm, beam.reference_strain.dat.data_ro[:, 3:])
     if strain > _STRETCHED:
         warnings.warn(
             "reference_shape: the beam without stress is stretched or sheared against its mesh by "

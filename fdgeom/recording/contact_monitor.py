@@ -5,10 +5,10 @@ from itertools import product
 import numpy as np
 import ufl
 from firedrake import Constant, Function, FunctionSpace, TestFunction
-from mpi4py import MPI
 
 from fdgeom.beams.contact import contacts_of, penetration
 from fdgeom.beams.rod.mean_directors import MeanStep
+from fdgeom.data import largest
 from fdgeom.execution import FunctionalAssembly, VectorAssembly
 from fdgeom.forms import copy_into
 from fdgeom.lie import join, quaternion
@@ -91,9 +91,9 @@ class ContactMonitor(FormMonitor):
     def sample(self) -> dict[str, float | np.ndarray]:
         """Return the present values by name."""
         depth, length = (np.array(v.assemble().dat.data_ro) for v in self._depth)
-        own = (depth / np.where(length > 0, length, 1.0)).max(initial=0.0)
+        depths = depth / np.where(length > 0, length, 1.0)
         return super().sample() | {
-            "contact_depth": self._before[0].comm.allreduce(float(own), op=MPI.MAX),
+            "contact_depth": largest(self._before[0].comm, depths),
             "dissipated": self._dissipated,
             "obstacle_work": self._obstacle_work,
         }

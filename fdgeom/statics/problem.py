@@ -29,7 +29,7 @@ from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.turns import Turns
 from fdgeom.beams.rod_of_beam import BeamMotion
-from fdgeom.data import Number, Snapshot
+from fdgeom.data import Number, Snapshot, largest
 from fdgeom.errors import SolveFailed
 from fdgeom.execution import MatrixAssembly, Run, VectorAssembly, perform
 from fdgeom.forms import simplify
@@ -251,8 +251,7 @@ class EquilibriumProblem:
         entries = 2 * ufl.as_vector([*turning, *moving])
         if rod.cells.inside is not None:
             entries = rod.cells.inside * entries
-        largest = np.abs(Function(strains).interpolate(entries).dat.data_ro).max(initial=0.0)
-        return self.comm.allreduce(float(largest), op=MPI.MAX)
+        return largest(self.comm, Function(strains).interpolate(entries).dat.data_ro)
 
     # --- what is assembled, made when it is first needed ------------------------------------------
     @cached_property

@@ -53,11 +53,18 @@ def test_weight_of_an_added_mass(method):
     assert beam.velocity.dat.data_ro[:, 5] == pytest.approx(-0.0981, rel=1e-10)
 
 
-@pytest.mark.parametrize("method", [fg.PoissonIntegrator, fg.GeneralizedAlpha])
-def test_a_given_pose_elsewhere_than_the_beam(method):
+@pytest.mark.parametrize(
+    ("method", "orientation"),
+    [
+        (fg.PoissonIntegrator, (0.5**0.5, 0, 0, 0.5**0.5)),
+        (fg.PoissonIntegrator, (0, 0, 0, 1)),
+        (fg.GeneralizedAlpha, (0.5**0.5, 0, 0, 0.5**0.5)),
+    ],
+)
+def test_a_given_pose_elsewhere_than_the_beam(method, orientation):
     turned = fg.GivenPose(
         position=lambda t: as_vector([0.5 * t**2, 0 * t, 0]),
-        orientation=lambda t: as_vector([0.5**0.5, 0, 0, 0.5**0.5]),
+        orientation=lambda t: as_vector(orientation),
     )
     beam = fg.Beam(IntervalMesh(4, 1.0), SECTION, left=turned)
     with pytest.raises(ValueError, match="but starts elsewhere"):

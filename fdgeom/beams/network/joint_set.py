@@ -15,7 +15,6 @@ from firedrake import (
     assemble,
     dx,
 )
-from mpi4py import MPI
 from petsc4py import PETSc
 from ufl.algorithms import expand_derivatives, replace
 from ufl.classes import Expr, Form
@@ -32,6 +31,7 @@ from fdgeom.beams.network.joints import (
 from fdgeom.beams.network.network import Network
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.variation import Pose, displaced, rate
+from fdgeom.data import largest
 from fdgeom.errors import SolveFailed
 from fdgeom.execution import VectorAssembly
 from fdgeom.lie import arrays, halves, quaternion
@@ -265,7 +265,7 @@ class JointSet(Condition):
         return VectorAssembly(self.slope(TestFunction(self.space), self._motion.v))
 
     def _largest(self, values) -> float:
-        return float(self._motion.comm.allreduce(np.abs(values).max(initial=0.0), op=MPI.MAX))
+        return largest(self._motion.comm, values)
 
     def defect(self) -> float:
         """Largest |Φ(g)|: gaps in lengths, misalignments in radians."""

@@ -17,12 +17,12 @@ from firedrake import (
     inner,
     split,
 )
-from mpi4py import MPI
 from petsc4py import PETSc
 from ufl.algorithms.map_integrands import map_integrand_dags
 from ufl.core.expr import Expr
 from ufl.corealg.multifunction import MultiFunction
 
+from fdgeom.data import largest
 from fdgeom.errors import SolveFailed
 from fdgeom.execution import HeldSNES, VectorAssembly, saddle
 from fdgeom.forms import copy_into, depends_on, form_of, simplify, substitute
@@ -118,7 +118,7 @@ class RateConstraint:
         return self._largest(self._mean("rate", lambda: self.slope(self.test, velocity)))
 
     def _largest(self, values: np.ndarray) -> float:
-        return float(self.space.comm.allreduce(np.abs(values).max(initial=0.0), op=MPI.MAX))
+        return largest(self.space.comm, values)
 
     def _row_sums(self, gradient) -> float:
         """Largest sum of |A| in a row, averaged in the same way."""
