@@ -114,7 +114,7 @@ class ScalarProgram:
 
     def sub(self, a: int, b: int) -> int:
         """a - b."""
-        return self.add(a, self.neg(b))
+        return self.zero if a == b else self.add(a, self.neg(b))
 
     def neg(self, a: int) -> int:
         """-a."""
@@ -207,10 +207,11 @@ class ScalarProgram:
         return self.add(self.mul(a, a), self.mul(b, b))
 
     def power(self, a: int, b: int) -> int:
-        """aᵇ."""
+        """aᵇ; of numbers it stays a power where its value is not finite."""
         x, y = self._values.get(a), self._values.get(b)
         if x is not None and y is not None:
-            return self.const(x**y)
+            with suppress(ValueError, OverflowError):
+                return self.const(math.pow(x, y))
         if y is not None and y == int(y) and 0 < abs(y) <= 8:
             made, square, n = self.one, a, int(abs(y))
             while n:

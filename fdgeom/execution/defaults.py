@@ -40,7 +40,7 @@ LOCAL = {"mat_type": "baij", "ksp_type": "preonly", "pc_type": "pbjacobi"}
 COUPLED = {"mat_type": "aij", "ksp_type": "preonly", "pc_type": "lu"}
 
 #: Integrals whose points may be nodes.
-_AT_NODES = ("cell", "exterior_facet")
+_AT_NODES = ("cell", *(f"exterior_facet{side}" for side in ("", "_top", "_bottom", "_vert")))
 # Up to this number of unknowns a plain LU, in spite of its fill, is faster than a Schur complement.
 _SMALL = 1000
 _MUMPS = {"pc_factor_mat_solver_type": "mumps", "mat_mumps_icntl_7": 5}

@@ -140,8 +140,10 @@ def test_unknown_operations_are_refused():
 
 
 def test_values_that_are_not_finite_stay_operations():
-    """1/0 and log 0 are left to the arithmetic of C++; a program without them folds its constants."""
+    """1/0, log 0 and roots of -1 are left to the arithmetic of C++; a program without them folds its constants."""
     program = ScalarProgram()
-    for node in (program.inv(program.zero), program.function("log", program.zero)):
+    # A complex number, and a quotient by zero.
+    roots = (program.power(program.const(x), program.const(y)) for x, y in ((-1, 1.5), (0, -0.75)))
+    for node in (program.inv(program.zero), program.function("log", program.zero), *roots):
         assert program.value(node) is None
     assert program.value(program.function("log", program.one)) == 0.0
