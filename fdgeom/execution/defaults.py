@@ -39,8 +39,6 @@ LOCAL = {"mat_type": "baij", "ksp_type": "preonly", "pc_type": "pbjacobi"}
 #: One sparse LU of everything.
 COUPLED = {"mat_type": "aij", "ksp_type": "preonly", "pc_type": "lu"}
 
-#: Integrals whose points may be nodes.
-_AT_NODES = ("cell", *(f"exterior_facet{side}" for side in ("", "_top", "_bottom", "_vert")))
 # Up to this number of unknowns a plain LU, in spite of its fill, is faster than a Schur complement.
 _SMALL = 1000
 _MUMPS = {"pc_factor_mat_solver_type": "mumps", "mat_mumps_icntl_7": 5}
@@ -133,7 +131,8 @@ def is_local(residual: Form, unknown: Function) -> bool:
     # Only the unknown counts: coefficients may have values of other nodes.
     integrals = simplify(derivative(residual, unknown)).integrals()
     if any(
-        i.integral_type() not in _AT_NODES or _reads_neighbours(i.integrand()) for i in integrals
+        i.integral_type().startswith("interior_facet") or _reads_neighbours(i.integrand())
+        for i in integrals
     ):
         return False
     return all(has_points_at_nodes(i, scalar_space(space)) for i in integrals)

@@ -24,7 +24,7 @@ from fdgeom.execution.options import (
     show_reason,
 )
 from fdgeom.execution.options import reason as petsc_reason
-from fdgeom.forms import copy_into, simplify
+from fdgeom.forms import copy_into, is_real, simplify
 from fdgeom.messages import describe
 from fdgeom.operations import PROBLEM, Attempt, ConvergenceTest, Reason, Solve, Watch
 from fdgeom.operations.dependent import Sources
@@ -56,6 +56,11 @@ class HeldSNES:
         wrote: Mapping | None = None,
         name: str = "",
     ) -> None:
+        if is_real(unknown):
+            raise ValueError(
+                f"unknown must not be a number, as {unknown.name()!r} of a Real space is: take a "
+                "Function in DG0 on fdgeom.copies(1)"
+            )
         self.name = name
         self.unknown = unknown
         self.newton_iterations = self.krylov_iterations = self.solves = 0

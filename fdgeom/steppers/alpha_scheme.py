@@ -89,6 +89,11 @@ class AlphaScheme:
         return self.A / 2 + (self.A - 0.5) * self.A3 + (self.A / 2 - 1 / 3) * self.A4
 
     @property
+    def sigma(self) -> float:
+        """Mean of the second test function, A₃ + A₄/2; -1/2 in all named members."""
+        return self.A3 + self.A4 / 2
+
+    @property
     def alpha_m(self) -> float:
         """α_m: weight of the old algorithmic acceleration."""
         return -self.B2 / (1 - self.B2)
@@ -130,6 +135,19 @@ class AlphaScheme:
         """Whether A = ½ - B₁/(1 - B₂), the condition of order two in time."""
         return abs(self.A - 0.5 + self.shift) < ROUND_OFF
 
+    def characteristic(self) -> np.ndarray:
+        """The characteristic polynomial of the step of q̈ = -ω²q, Ω = ω h.
+
+        Returns
+        -------
+        numpy.ndarray
+            Rows (p_k, r_k) with c_k = p_k + r_k Ω², for the coefficients c₃, c₂, c₁, c₀ of λ³, λ², λ, 1.
+        """
+        g, b, B1, B2 = self.gamma, self.beta, self.B1, self.B2
+        p = np.poly([1, 1, B2])
+        r = np.polymul([1 + B1, -B1 - B2], [b, 0.5 + g - 2 * b, 0.5 - g + b])
+        return np.stack([p, r], axis=1)
+
     @property
     def is_unconditionally_stable(self) -> bool:
         """Whether all eigenvalues lie in the unit disc for any frequency.
@@ -138,12 +156,8 @@ class AlphaScheme:
         in z, and a₂a₁ - a₃a₀, must not be negative for any Ω² ≥ 0. For second-order schemes that is
         B₁ ≤ 0, 1 + 2B₁ + B₂ ≥ 0 and β ≥ γ/2 (in α's: α_m ≤ α_f ≤ ½).
         """
-        g, b, B1, B2 = self.gamma, self.beta, self.B1, self.B2
-        # The coefficients p + r Ω² of λ³, λ², λ and 1 for q̈ = -ω²q, Ω = ω h, then those of z.
-        p = np.poly([1, 1, B2])
-        r = np.polymul([1 + B1, -B1 - B2], [b, 0.5 + g - 2 * b, 0.5 - g + b])
         bilinear = np.array([[1, -1, 1, -1], [3, -1, -1, 3], [3, 1, -1, -3], [1, 1, 1, 1]])
-        a3, a2, a1, a0 = bilinear @ np.stack([p, r], axis=1)
+        a3, a2, a1, a0 = bilinear @ self.characteristic()
         # a₁ and a₀ vanish with Ω (the double root 1 of rigid motion), so a₂a₁ - a₃a₀ has two terms.
         products = (a2[0] * a1[1] - a3[0] * a0[1], a2[1] * a1[1] - a3[1] * a0[1])
         return bool(min(*a3, *a2, *a1, *a0, *products) >= -ROUND_OFF)

@@ -373,7 +373,9 @@ class System(NotCopied, Fixed, ABC):
         return self.constraint.defect() if self.constraint else 0.0
 
     def velocity_defect(self) -> float:
-        """Largest |Dg(q) q̇|, averaged in the same way."""
+        """Largest |A(q) q̇|, A = Dg for g(q) = 0, averaged with each test function of the multiplier's
+        space.
+        """
         return self.constraint.rate(self.velocity()) if self.constraint else 0.0
 
     def _momentum_named(self, name: str) -> np.ndarray:

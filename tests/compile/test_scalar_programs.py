@@ -140,7 +140,7 @@ def test_unknown_operations_are_refused():
 
 
 def test_values_that_are_not_finite_stay_operations():
-    """1/0, log 0 and roots of -1 are left to the arithmetic of C++; a program without them folds its constants."""
+    """1/0, log 0 and roots of -1 are left to the arithmetic of C++; other constants are folded."""
     program = ScalarProgram()
     # A complex number, and a quotient by zero.
     roots = (program.power(program.const(x), program.const(y)) for x, y in ((-1, 1.5), (0, -0.75)))

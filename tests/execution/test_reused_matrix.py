@@ -103,3 +103,11 @@ def test_given_values_that_are_set_between_steps():
         stepper.advance()
         ends = q.dat.data_ro[[V.boundary_nodes(k)[0] for k in (1, 2)]]
         assert ends == pytest.approx([a, b], abs=1e-14)
+
+
+def test_a_number_is_no_unknown():
+    """u³ = 8: PETSc's residual of a number had no values, and its zeros converged at once."""
+    u = Function(FunctionSpace(mesh, "R", 0), name="u").assign(1.0)
+    residual = (u**3 - 8) * TestFunction(u.function_space()) * dx
+    with pytest.raises(ValueError, match="unknown must not be a number, as 'u' of a Real space is"):
+        HeldSNES(residual, u, Numerics(defaults(residual, u, False), ConvergenceTest()))

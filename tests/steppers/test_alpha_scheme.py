@@ -57,8 +57,8 @@ def test_families_meet():
 
 def test_alphas_come_back():
     scheme = fg.general_alpha(0.15, 0.35, 0.4, 0.75)
-    got = (scheme.alpha_m, scheme.alpha_f, scheme.beta, scheme.gamma, scheme.shift)
-    assert got == pytest.approx((0.15, 0.35, 0.4, 0.75, -0.2), abs=1e-15)  # a rounding or two
+    got = (scheme.alpha_m, scheme.alpha_f, scheme.beta, scheme.gamma, scheme.shift, scheme.sigma)
+    assert got == pytest.approx((0.15, 0.35, 0.4, 0.75, -0.2, -0.5), abs=1e-15)  # a rounding or two
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.4, 0.9])

@@ -60,7 +60,7 @@ def test_other_energy_moves_the_same_functions():
     free = system.substeps.with_energy(0.5 * system.p**2 * dx)
     assert free.parts == system.parts
     system.p.dat.data_wo[...] = 0.5
-    fg.ImplicitMidpoint(free, 0.1).advance(10)
+    fg.StormerVerlet(free, 0.1).advance(10)
     assert system.q.dat.data_ro[0] == pytest.approx(2.5, abs=1e-14)
 
 

@@ -5,3 +5,4 @@ numerically here.
 """
 
 from fdgeom.systems.chaplygin.chaplygin import ChaplyginSystem
+from fdgeom.systems.chaplygin.inverse import HelmholtzCondition

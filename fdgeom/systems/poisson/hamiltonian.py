@@ -8,8 +8,20 @@ from ufl.classes import Form, Measure
 
 from fdgeom.forms import has_kink, is_zero, parts_of, simplify, sorted_by, summands
 from fdgeom.systems.poisson.poisson import PoissonSystem
+from fdgeom.systems.poisson.stage import Substeps
 from fdgeom.systems.system import named_energies
 from fdgeom.validation import conjugates
+
+
+class HamiltonianSubsteps(Substeps):
+    """The substeps of a canonical system."""
+
+    def with_energy(self, energy: Form) -> "HamiltonianSystem":
+        """The system with the same q, p and pairing and another energy."""
+        system = self._system
+        return HamiltonianSystem(
+            system.q, system.p, energy, measure=system.measure, names=system.names
+        )
 
 
 class HamiltonianSystem(PoissonSystem):
@@ -91,3 +103,5 @@ class HamiltonianSystem(PoissonSystem):
         one, other = Function(self.q.function_space()), Function(self.q.function_space())
         slope = derivative(self.energy_form(), self.q, one)
         return is_zero(simplify(derivative(slope, self.p, other)))
+
+    substeps = cached_property(HamiltonianSubsteps)
