@@ -44,7 +44,7 @@ def _of_solves(instead):
 
 #: Stand-ins for compiled code, by what they say: that they gave up, or that they are done.
 LISTS = compiled_lists.Unit, "advance", {
-    "gives up": _of_solves(lambda unit, steps: (-1, 0, _solve_of(unit))),
+    "gives up": _of_solves(lambda unit, steps: (Reason.TOO_MANY, 0, _solve_of(unit))),
     "is idle": _of_solves(lambda unit, steps: (0, steps, -1)),
 }  # fmt: skip
 EQUILIBRIUM = CompiledNewton, "_iterate", {
