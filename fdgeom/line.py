@@ -8,7 +8,10 @@ import numpy as np
 import ufl
 from firedrake import Cofunction, Function, FunctionSpace, SpatialCoordinate
 from mpi4py import MPI
+from ufl.algorithms import extract_coefficients
+from ufl.classes import Form
 
+from fdgeom.compat import cache_of
 from fdgeom.forms import scalar_space
 from fdgeom.measures import check_interval
 from fdgeom.validation import firedrake_function
@@ -186,9 +189,11 @@ def nodal_values(function: Function) -> tuple[np.ndarray, np.ndarray]:
     return numbering.coordinates, numbering.gather(function)
 
 
-def mark_links(mesh, inside) -> None:
-    """Mark a mesh as chains with links: ``inside`` (DG0) is 0 in links and 1 elsewhere; None for no links."""
-    mesh.geometric_shared_data_cache["fdgeom"]["inside"] = inside
+def mark_links(mesh, inside, links=None) -> None:
+    """Mark a mesh as chains with links: ``inside`` (DG0) is 0 in links and 1 elsewhere, None for no links;
+    ``links`` is a factor of all integrals over links.
+    """
+    mesh.geometric_shared_data_cache["fdgeom"].update({"inside": inside, "links": links})
 
 
 def inside_of(mesh):
@@ -203,3 +208,33 @@ def links_of(mesh) -> np.ndarray:
         return np.zeros(mesh.cell_set.total_size, dtype=bool)
     dofs = inside.function_space().cell_node_map().values_with_halo[:, 0]
     return inside.dat.data_ro_with_halos[dofs] < 0.5
+
+
+def without_links(name: str, form):
+    """A user's functional over the chains of a mesh alone, without its links; ``ValueError`` for ds and dS.
+
+    Integrals of fdgeom, which have a factor for cells or links, stay.
+    """
+    if not isinstance(form, Form):
+        return form
+    # Callers cache what they make of a form by its identity.
+    key, changed = "fdgeom without links", {}
+    if key in cache_of(form):
+        return cache_of(form)[key]
+    for integral in form.integrals():
+        marks = integral.ufl_domain().geometric_shared_data_cache["fdgeom"]
+        inside, integrand = marks.get("inside"), integral.integrand()
+        if inside is None or {inside, marks["links"]} & {*extract_coefficients(integrand)}:
+            continue
+        if integral.integral_type() != "cell":
+            raise ValueError(
+                f"{name}: ds and dS on the mesh of an assembly are not the ends and nodes of its beams: "
+                "write an integral over the mesh of a beam, of the beam's own fields"
+            )
+        # No product: in links the integrand need not be a number.
+        integrand = ufl.conditional(ufl.gt(inside, 0.5), integrand, 0.0)
+        changed[id(integral)] = integral.reconstruct(integrand=integrand)
+    if changed:
+        made = Form([changed.get(id(integral), integral) for integral in form.integrals()])
+        return cache_of(form).setdefault(key, made)
+    return form

@@ -9,6 +9,7 @@ from fdgeom.adjoint.block import NO_PLACES, replay_of
 from fdgeom.adjoint.lists import Derivatives, Objective, Slopes, cotangent_of, keys, parts
 from fdgeom.adjoint.steps import StepReplay
 from fdgeom.forms import checked_form
+from fdgeom.line import without_links
 from fdgeom.messages import format_value
 from fdgeom.operations import each_part
 from fdgeom.operations.dependent import dependent_of, read_in
@@ -41,7 +42,8 @@ def gradient(
     steps : int
         Number of steps.
     objective : UFL functional
-        A functional of the state after the last step.
+        A functional of the state after the last step. Integrals over the mesh of an assembly, which has a
+        cell for each joint, count its beams alone.
     wrt : sequence of Function
         Functions that derivatives are taken by: Functions of the state (or parts of mixed ones), with
         their present values, and data of the system: loads, material data, Functions of Real spaces.
@@ -70,9 +72,9 @@ def gradient(
         # Read before the origin, which holds the clock: it may be a Constant.
         replay, dt = replay_of(stepper), stepper.dt
         own = *replay.views, *replay.state, *each_part(replay.state), *wrt
-        objective = checked_form("objective", objective, state=own)
+        objective = without_links("objective", checked_form("objective", objective, state=own))
         if running is not None:
-            running = checked_form("running", running, state=own)
+            running = without_links("running", checked_form("running", running, state=own))
         forms = [form for form in (objective, running) if form is not None]
         _check_read(replay, wrt, forms)
         origin, wanted = replay.origin([keys(wrt)] * len(replay.snapshots())), replay.data(wrt)

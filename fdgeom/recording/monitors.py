@@ -20,6 +20,7 @@ from ufl.domain import extract_unique_domain
 
 from fdgeom.execution import FunctionalAssembly
 from fdgeom.forms import check_domains, checked_form
+from fdgeom.line import inside_of, without_links
 from fdgeom.messages import Described, brief, format_value
 from fdgeom.operations.dependent import present, refresh
 from fdgeom.validation import real_array, text
@@ -58,6 +59,11 @@ def _each(forms, action: Callable):
     return [action(form) for form in forms] if isinstance(forms, Sequence) else action(forms)
 
 
+def _of_user(name: str, forms, system) -> dict:
+    """A user's form or forms by name, over the beams of an assembly alone."""
+    return present({name: _each(forms, partial(without_links, f"monitor {name!r}"))}, system)
+
+
 def _provided(system, method: str, monitor: str) -> dict:
     provided = getattr(system, method)()
     if not provided:
@@ -80,7 +86,9 @@ class FormMonitor(Described):
                 f"{type(self).__name__}() needs a system, such as a beam or the system of a stepper, "
                 f"not {format_value(system)}"
             )
-        meshes = {f.function_space().mesh() for f in system.functions().values()}
+        # Fields of the beams of an assembly follow its own.
+        fields = (*system.functions().values(), *system.consistency.followers().values())
+        meshes = {f.function_space().mesh() for f in fields}
         found = self._forms(system)
         for name, forms in found.items():
             for form in forms if isinstance(forms, Sequence) else (forms,):
@@ -149,7 +157,7 @@ class Casimir(FormMonitor):
 
     def _forms(self, system) -> dict:
         if self.form is not None:
-            return present({self.name or "casimir": self.form}, system)
+            return _of_user(self.name or "casimir", self.form, system)
         known = _provided(system, "casimirs", "Casimir()")
         if self.name is None:
             return known
@@ -190,7 +198,8 @@ class Functional(FormMonitor):
     ----------
     name : str
     forms : ufl.Form or sequence of ufl.Form
-        0-forms, in which the system's Functions appear.
+        0-forms, in which the system's Functions appear. Integrals over the mesh of an assembly, which
+        has a cell for each joint, count its beams alone; a beam's fields are on the beam's own mesh.
     """
 
     _shown = ("name",)
@@ -201,7 +210,7 @@ class Functional(FormMonitor):
         _each(forms, partial(hold, name=name))
 
     def _forms(self, system) -> dict:
-        return present({self.name: self.forms}, system)
+        return _of_user(self.name, self.forms, system)
 
 
 class Probe(Described):
@@ -215,7 +224,7 @@ class Probe(Described):
         is interpolated to the Lagrange element that has the highest degree among theirs, so it is
         exact at the nodes: ``beam.velocity_in_space()``, say.
     point : float or sequence of float
-        A point of the mesh: for a beam, the arc length.
+        A point of the mesh: for a beam, also of an assembly, the arc length.
     """
 
     _shown = ("name", "point")
@@ -244,13 +253,19 @@ class Probe(Described):
                 f"point must have {mesh.geometric_dimension} coordinates, as the mesh of Probe "
                 f"{self.name!r} has, not {format_value(self.point.tolist())}"
             )
-        self._evaluator = PointEvaluator(mesh, self.point.reshape(1, -1))
+        point, here = self.point.reshape(1, -1), f"point = {self.point} of Probe('{self.name}')"
+        if inside_of(mesh) is not None:
+            raise ValueError(
+                f"{here}: cells of joints lie over those of the beams on the mesh of an assembly; take a "
+                "beam's own field, such as beam.position, and its arc length"
+            )
+        self._evaluator = PointEvaluator(mesh, point)
         try:
             self.sample()
         except Exception as exc:
             outside = isinstance(exc, VertexOnlyMeshMissingPointsError)
             reason = "it is outside the mesh" if outside else brief(exc)
-            raise ValueError(f"point = {self.point} of Probe('{self.name}'): {reason}") from exc
+            raise ValueError(f"{here}: {reason}") from exc
 
     def sample(self) -> dict[str, float | np.ndarray]:
         """Return the present value by name."""

@@ -2,6 +2,7 @@
 
 import pytest
 from derivable import Run, directions, objective
+from firedrake import assemble, dx, inner
 from verification.joined import double_pendulum
 
 import fdgeom as fg
@@ -29,6 +30,23 @@ def test_by_what_is_set_of_the_beams(run, rng):
         assert sum(t.sum() for t in terms) == pytest.approx(expected, abs=1e-7 * scale)
         assert value == pytest.approx(run.value([f.dat.data_ro for f in run.controls], (4,)))
         run.again()
+
+
+def test_objectives_count_the_beams_alone(run):
+    """The network has cells of joints too."""
+    system = run.stepper.system
+    whole, *of_beams = (
+        inner(owner.position, owner.position) * dx(degree=2) for owner in (system, *system.beams)
+    )
+    control = run.functions["velocity of beam 1"]
+    value, (found,) = fg.gradient(run.stepper, 2, whole, [control])
+    values, slopes = zip(
+        *(fg.gradient(run.stepper, 2, form, [control]) for form in of_beams), strict=True
+    )
+    assert value == pytest.approx(sum(values), rel=1e-13)
+    slopes = sum(slope.dat.data_ro for (slope,) in slopes)
+    assert found.dat.data_ro == pytest.approx(slopes, abs=1e-13 * abs(slopes).max())
+    assert value < 0.99 * assemble(whole)
 
 
 def test_what_is_set_of_a_beam_counts_and_not_what_the_network_held(run):

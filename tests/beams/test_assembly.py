@@ -11,6 +11,8 @@ from firedrake import (
     IntervalMesh,
     SpatialCoordinate,
     as_vector,
+    ds,
+    dx,
     sin,
     sqrt,
 )
@@ -572,3 +574,33 @@ def test_a_step_too_large_keeps_the_state():
     stepper.dt = 0.001
     stepper.advance()
     assert system.gap() < 1e-12
+
+
+def test_integrals_and_points_of_an_assembly():
+    """Two beams of length 1 rise at the speed 1; the joint between them has a cell and a spring."""
+    first, second = straight((0, 0, 0), (1, 0, 0), 2), straight((1, 0, 0), (2, 0, 0), 2)
+    for beam in (first, second):
+        spin(beam, (0, 0, 0), (0, 0, 1.0))
+    hinge = fg.Revolute(first.right, second.left, axis=Z)
+    assembly = fg.Assembly([first, second], [hinge])
+    length = fg.Functional("length", Constant(1.0) * dx(domain=assembly.mesh))
+    assert length(assembly)["length"] == pytest.approx(2.0, rel=1e-14)
+    stepper, height = fg.GeneralizedAlpha(assembly, 1e-3), assembly.position[2]
+    history = stepper.run(
+        steps=10,
+        monitors=[("all", height * dx), ("second", second.position[2] * dx)],
+        every=5,
+        progress=False,
+    )
+    assert history["all"] == pytest.approx([0, 0.01, 0.02], abs=1e-12)
+    assert history["second"] == pytest.approx([0, 0.005, 0.01], abs=1e-12)
+    with pytest.raises(ValueError, match="ds and dS on the mesh of an assembly"):
+        stepper.run(steps=1, monitors=height * ds)
+    with pytest.raises(ValueError, match=r"Probe\('middle'\): cells of joints lie over those"):
+        stepper.run(steps=1, monitors=fg.Probe("middle", assembly.position, 0.5))
+    # The energy of the spring is an integral over the cell of the joint.
+    bent = fg.Assembly(
+        [first, second], [fg.Revolute(first.right, second.left, axis=Z, stiffness=3.0, rest=0.2)]
+    )
+    potential = fg.Functional("energy", bent.energies()["potential_energy"])
+    assert potential(bent)["energy"] == pytest.approx(0.5 * 3.0 * 0.2**2, rel=1e-12)

@@ -35,6 +35,7 @@ from fdgeom.data import largest
 from fdgeom.errors import SolveFailed
 from fdgeom.execution import VectorAssembly
 from fdgeom.lie import arrays, halves, quaternion
+from fdgeom.line import inside_of, mark_links
 from fdgeom.systems.constrained.constraint import LOOSE, deficiency, row_sums
 from fdgeom.systems.motion.condition import Condition
 from fdgeom.systems.motion.motion import Motion
@@ -83,6 +84,7 @@ class JointSet(Condition):
             (kind, self.field(mask, "joints")) for kind, mask in zip(kinds, masks, strict=True)
         ]
         self._any = self.field(np.ones(len(joints)), "joints")
+        mark_links(mesh, inside_of(mesh), self._any)
         self.owner = self.field(np.array(owners != self.swapped, dtype=float), "owner")
         self._first, self._second = self._triads(rotations)
         self.rotations, self.idle = rotations, self._idle(owners)
