@@ -261,7 +261,8 @@ class Contact(BodyLoad):
         """Depth in the nearest obstacle at each node of a beam, (nodes,) in the order of the arc
         length, on every rank; negative where the rod is apart from all obstacles.
         """
-        distances, radius = self._nodes(beam).gaps()
+        with beam.consistency.prepared():
+            distances, radius = self._nodes(beam).gaps()
         return radius - distances.min(axis=1)
 
     @no_annotations
@@ -270,7 +271,8 @@ class Contact(BodyLoad):
 
         The sum is the total force on the beam, of the present configuration and velocity.
         """
-        return self._nodes(beam).forces()
+        with beam.consistency.prepared():
+            return self._nodes(beam).forces()
 
     def _nodes(self, beam) -> "_Nodes":
         if beam not in self._of_beams:

@@ -6,6 +6,7 @@ one and calls it after each of them.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -115,7 +116,8 @@ class FormMonitor(Described):
             # A replay is to read the time of this sample.
             times = {clock: Constant(float(clock)) for clock in system.model.clocks}
         sample = partial(_assembled, times=times)
-        return {name: _each(forms, partial(sample, name=name)) for name, forms in found.items()}
+        with nullcontext() if annotate_tape() else system.consistency.prepared():
+            return {name: _each(forms, partial(sample, name=name)) for name, forms in found.items()}
 
 
 class Energy(FormMonitor):

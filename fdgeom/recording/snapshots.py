@@ -10,6 +10,7 @@ import finat.ufl
 import numpy as np
 import ufl
 from firedrake import Function, FunctionSpace, SpatialCoordinate
+from pyadjoint.tape import stop_annotating
 
 from fdgeom.files import as_path, writing
 from fdgeom.messages import Described, brief
@@ -195,16 +196,16 @@ class Snapshots(Described):
         """
         if self._system is not system:
             self._begin(system)
-        # Rods in configuration form bring their fields up to date when they are asked to.
         output = system.output
-        output.refresh()
-        position = self.nodal(output.coordinates)
-        orientation = None if output.orientation is None else self.nodal(output.orientation)
-        values: dict[str, Any] = {
-            name: _gathered(field.apply(), self._segments)
-            for name, field in self._interpolated.items()
-        }
-        forces = self._arrows.read()
+        with stop_annotating(), system.consistency.prepared():
+            output.refresh()
+            position = self.nodal(output.coordinates)
+            orientation = None if output.orientation is None else self.nodal(output.orientation)
+            values: dict[str, Any] = {
+                name: _gathered(field.apply(), self._segments)
+                for name, field in self._interpolated.items()
+            }
+            forces = self._arrows.read()
         self.times.append(float(t))
         if position is None:
             return

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import ufl
 from firedrake import Function, FunctionSpace, Mesh, VTKFile, as_vector
+from pyadjoint.tape import stop_annotating
 
 from fdgeom.compat import set_topology
 from fdgeom.files import as_path, on_root, writable
@@ -141,9 +142,10 @@ class VTKOutput(Described):
 
     def write(self, stepper) -> None:
         """Write one frame at the stepper's time."""
-        self._system.output.refresh()
-        for update in self._updates:
-            update()
+        with stop_annotating(), self._system.consistency.prepared():
+            self._system.output.refresh()
+            for update in self._updates:
+                update()
         self._file.write(*(self._functions or [self._mesh]), time=float(stepper.t))
 
     def close(self) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from firedrake import COMM_WORLD, Constant, Function, IntervalMesh, TestFunction
+from pyadjoint.tape import stop_annotating
 from ufl.algorithms import extract_coefficients
 from ufl.classes import Expr, Form
 
@@ -370,13 +371,15 @@ class System(NotCopied, Fixed, ABC):
 
     def constraint_defect(self) -> float:
         """Largest |g(q)|, averaged with each test function of the multiplier's space."""
-        return self.constraint.defect() if self.constraint else 0.0
+        with stop_annotating(), self.consistency.prepared():
+            return self.constraint.defect() if self.constraint else 0.0
 
     def velocity_defect(self) -> float:
         """Largest |A(q) q̇|, A = Dg for g(q) = 0, averaged with each test function of the multiplier's
         space.
         """
-        return self.constraint.rate(self.velocity()) if self.constraint else 0.0
+        with stop_annotating(), self.consistency.prepared():
+            return self.constraint.rate(self.velocity()) if self.constraint else 0.0
 
     def _momentum_named(self, name: str) -> np.ndarray:
         with self._measured(name, "Momentum"):

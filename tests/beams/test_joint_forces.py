@@ -262,6 +262,9 @@ def test_what_is_refused():
         assembly.force(assembly.joints.joints[0], "left")
     with pytest.raises(ValueError, match="must be a joint of this assembly"):
         assembly.force(sprung_chain().joints.joints[0])
+    assembly.beams[1].position.dat.data[:] += 0.1
+    with pytest.raises(ValueError, match="the state does not fulfil the conditions of the joints"):
+        assembly.force(assembly.joints.joints[0])
 
 
 def test_velocity_of_a_point():

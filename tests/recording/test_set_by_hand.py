@@ -232,3 +232,35 @@ def test_stress_is_probed_as_of_now():
     history = stepper.run(steps=1, monitors=fg.Probe("moment", moment, 1 / 16))
     # In the middle of the first cell: the rest of the length is the arm.
     assert abs(history["moment"][:, 1]) == pytest.approx(1e-5 * (1 - 1 / 16), rel=1e-4)
+
+
+def test_numbers_before_a_step():
+    """½ M v² and M v of a kick, and the gap of a beam that was moved off its joint."""
+    beam = rod()
+    kick(beam)
+    assert fg.Energy()(beam)["kinetic_energy"] == pytest.approx(0.5 * MASS, rel=1e-13)
+    assert fg.Momentum()(beam)["linear_momentum"][2] == pytest.approx(MASS, rel=1e-13)
+    first, second = rod(), rod()
+    second.reconstruct(position=(1, 0, 0))
+    assembly = fg.Assembly([first, second], [fg.Spherical(first.right, second.left)])
+    second.reconstruct(position=(1.1, 0, 0))
+    assert assembly.gap() == pytest.approx(0.1, rel=1e-12)
+    kick(second)
+    assert assembly.velocity_defect() == pytest.approx(1.0, rel=1e-12)
+    assert not second.momentum.dat.data_ro.any()
+
+
+def test_shapes_before_a_step():
+    """A stretched rod is drawn and touches a wall by its new length, with the force k (q - δ/2)."""
+    wall = fg.Contact(
+        fg.Plane((1.4, 0, 0), (-1, 0, 0)), stiffness=50.0, radius=0.01, rounding=0.001
+    )
+    beam = rod(loads=wall)
+    beam.strain.interpolate(as_vector([0, 0, 0, 0.5, 0, 0]))
+    shapes = fg.Snapshots()
+    shapes.take(beam, 0.0)
+    assert shapes.positions[0][-1] == pytest.approx([1.5, 0, 0], abs=1e-14)
+    assert wall.depth(beam)[-1] == pytest.approx(0.11, rel=1e-12)
+    # The last node has half a cell of the rod at rest.
+    force = -50.0 * (0.11 - 0.0005) / 16
+    assert wall.forces(beam)[-1] == pytest.approx([force, 0, 0], rel=1e-12)
