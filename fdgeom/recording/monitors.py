@@ -15,6 +15,7 @@ import ufl
 from firedrake import Constant, Function, PointEvaluator, assemble
 from firedrake.assemble import get_assembler
 from firedrake.exceptions import VertexOnlyMeshMissingPointsError
+from mpi4py import MPI
 from pyadjoint.tape import annotate_tape, stop_annotating
 from ufl.algorithms import extract_coefficients
 from ufl.domain import extract_unique_domain
@@ -27,6 +28,9 @@ from fdgeom.operations.dependent import present, refresh
 from fdgeom.validation import real_array, text
 
 from .interpolated import Interpolated, common_element
+
+# Of the size of a cell: round-off of a point at the boundary.
+_OUTSIDE = 1e-9
 
 
 def hold(form: ufl.BaseForm | float, name: str) -> Callable[[], float]:
@@ -268,6 +272,10 @@ class Probe(Described):
             outside = isinstance(exc, VertexOnlyMeshMissingPointsError)
             reason = "it is outside the mesh" if outside else brief(exc)
             raise ValueError(f"{here}: {reason}") from exc
+        # Firedrake extrapolates to points up to mesh.tolerance, half a cell, outside of the mesh.
+        (cell,), _, (off,) = mesh.locate_cells_ref_coords_and_dists(point)
+        if mesh.comm.allreduce(off if cell >= 0 else np.inf, op=MPI.MIN) > _OUTSIDE:
+            raise ValueError(f"{here}: it is outside the mesh")
 
     def sample(self) -> dict[str, float | np.ndarray]:
         """Return the present value by name."""

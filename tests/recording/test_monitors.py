@@ -67,8 +67,10 @@ def test_probe_reads_the_value_at_a_point():
     assert sample(Probe("tip", rod.position, 2.0), rod)["tip"] == pytest.approx(
         [2.0, 0.4, np.sin(2.0)], rel=1e-12
     )
-    with pytest.raises(ValueError, match="point"):
-        Probe("out", rod.position, 3.0).bind(rod)
+    # The second one within half a cell.
+    for outside in (3.0, 2.1, -1e-6):
+        with pytest.raises(ValueError, match=r"Probe\('out'\): it is outside the mesh"):
+            Probe("out", rod.position, outside).bind(rod)
 
 
 def test_what_is_missing_is_named():
