@@ -143,6 +143,7 @@ def run(
             while True:
                 step = stepper.steps
                 done = step - first
+                total = bar.max = _total(stepper, until, done, total)
                 with stop_annotating(), OUTPUT:
                     if _is_due(done, total, sampled):
                         keeping = keep > 0 and _is_due(done, total, every * keep)
@@ -153,6 +154,7 @@ def run(
                             item.write(stepper)
                 bar.goto(done)
                 signals.check()
+                total = bar.max = _total(stepper, until, done, total)
                 if done == total:
                     break
                 most = min(total - done, *(n - done % n for n in (sampled, *written)))
@@ -163,9 +165,6 @@ def run(
                 with stop_annotating():
                     for monitor in stepwise:
                         monitor.step()
-                if until is not None:
-                    # Δt may be another by now.
-                    total = bar.max = done + piece + max(_steps_until(stepper, until), 0)
                 if stepper.steps != step + piece:
                     raise RuntimeError(
                         f"{type(stepper).__name__}.advance({piece}) led from step {step} to "
@@ -205,6 +204,11 @@ def _number_of_steps(stepper, until: float | None, steps: int | None) -> int:
             f"until = {until} must lie ahead of the stepper's time {stepper.t} (dt = {stepper.dt})"
         )
     return total
+
+
+def _total(stepper, until: float | None, done: int, total: int) -> int:
+    """The number of steps of a run; steps, samples and outputs may have changed Δt."""
+    return total if until is None else done + max(_steps_until(stepper, until), 0)
 
 
 def _steps_until(stepper, until: float) -> int:

@@ -182,6 +182,27 @@ def test_until_with_a_step_that_changes():
     assert len(history) == 20
 
 
+def test_until_with_an_output_that_enlarges_the_step():
+    """Of 0.2 from the start on: 5 steps to the time 1."""
+
+    class Doubling:
+        every = 10
+
+        def open(self, stepper):
+            pass
+
+        def write(self, stepper):
+            dt.assign(0.2)
+
+        def close(self):
+            pass
+
+    dt = Constant(0.1)
+    _, stepper = oscillator(Constant(1.0), dt)
+    stepper.run(until=1.0, output=Doubling())
+    assert (stepper.t, stepper.steps) == (pytest.approx(1.0, abs=1e-12), 5)
+
+
 def test_a_table_outlives_a_bad_output(tmp_path):
     """Outputs are refused before the table is emptied."""
     table = tmp_path / "table.csv"
