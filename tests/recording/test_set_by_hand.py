@@ -9,6 +9,7 @@ from firedrake import (
     FunctionSpace,
     IntervalMesh,
     SpatialCoordinate,
+    TestFunction,
     UnitIntervalMesh,
     VectorFunctionSpace,
     as_vector,
@@ -285,3 +286,25 @@ def test_shapes_before_a_step():
     # The last node has half a cell of the rod at rest.
     force = -50.0 * (0.11 - 0.0005) / 16
     assert wall.forces(beam)[-1] == pytest.approx([force, 0, 0], rel=1e-12)
+
+
+def test_the_first_sample_of_an_auxiliary_function():
+    """ψ = z₀ in the first sample and the first frame."""
+    space = VectorFunctionSpace(fg.copies(1), "DG", 0, dim=2)
+    numbers = FunctionSpace(space.mesh(), "DG", 0)
+    z, psi = Function(space), Function(numbers, name="psi")
+    z.dat.data_wo[:] = [1, 0]
+    system = fg.PoissonSystem(
+        z, 0.5 * (psi**2 + z[1] ** 2) * dx, lambda a, b: (a[0] * b[1] - a[1] * b[0]) * dx,
+        lambda a, b: dot(a, b) * dx, auxiliary={psi: (psi - z[0]) * TestFunction(numbers) * dx},
+    )  # fmt: skip
+    stepper = fg.ImplicitMidpoint(system, 0.1)
+    stepper.advance(1)
+    z.dat.data_wo[:] = [3, 0]
+    history = stepper.run(steps=1, monitors=[("psi", psi * dx)], progress=False)
+    # The second is that of the midpoint rule, a rotation by 2 atan(h/2).
+    expected = [3.0, 3 * np.cos(2 * np.arctan(0.05))]
+    assert history["psi"] == pytest.approx(expected, rel=1e-13)
+    psi.assign(0.0)
+    stepper.prepare()
+    assert psi.dat.data_ro[0] == pytest.approx(expected[1], rel=1e-13)

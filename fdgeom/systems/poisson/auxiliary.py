@@ -24,6 +24,7 @@ from fdgeom.forms import (
 )
 from fdgeom.messages import format_value
 from fdgeom.operations import Copy, Performed, Prescribed, dofs_of
+from fdgeom.operations.dependent import Sources, read_in
 from fdgeom.systems.boundary_conditions import check_effect, conditions, described
 from fdgeom.taping import not_taped
 
@@ -148,6 +149,9 @@ class Auxiliary:
         unknown = Function(space, name="auxiliary")
         conditions = self.conditions(split(unknown), TestFunctions(space))
         residual = simplify(at_present(conditions))
+        # Sources of dependent functions too, which are updated by the solve alone.
+        own = *self.functions, *self.multipliers
+        self._read = Sources(*own, *read_in(residual, *self.boundary_values()))
         self._unknown, prescribed = unknown, self.prescribed(0)
         self._before = [op for p in prescribed for op in p.before]
         self._snes = HeldSNES(
@@ -160,13 +164,16 @@ class Auxiliary:
 
     @not_taped
     def update(self) -> None:
-        """Solve for the ψ and λ of the present state."""
+        """Solve for the ψ and λ of the present state, unless nothing has changed."""
+        if not self._read.changed():
+            return
         perform(self._before, {})
         self._snes.solve()
         for target, piece in zip(
             (*self.functions, *self.multipliers), self._unknown.subfunctions, strict=True
         ):
             copy_into(target, piece)
+        self._read.take()
 
     def check(self) -> None:
         """Raise ``ValueError`` if the forms do not determine the ψ."""

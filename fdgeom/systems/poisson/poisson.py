@@ -180,6 +180,10 @@ class PoissonModel(Model):
 class PoissonConsistency(Consistency):
     """Keeps auxiliary functions consistent with the state."""
 
+    def prepare(self) -> None:
+        super().prepare()
+        self._system._update_auxiliary()
+
     def agree(self) -> None:
         self._system._update_auxiliary()
 
