@@ -5,9 +5,9 @@ from collections.abc import Callable
 from firedrake import Constant, Form, Function, TestFunction
 from ufl.core.expr import Expr
 
-from fdgeom.data import Snapshot
 from fdgeom.execution import plain
 from fdgeom.operations import Flow, parts
+from fdgeom.operations.dependent import Sources
 from fdgeom.steppers.holonomic import HolonomicStepper
 from fdgeom.systems.constrained.constrained import ConstrainedSystem
 
@@ -116,7 +116,7 @@ class SHAKE(_Verlet):
     ----------
     system : ConstrainedSystem
         The system to integrate; its multiplier is set to that of the exact motion at the start, and
-        where q or p have been set by hand.
+        where the state or a coefficient has been set by hand.
     dt : float
         Time step.
     solver_parameters, options_prefix, compiled
@@ -128,18 +128,25 @@ class SHAKE(_Verlet):
     solves = ("position", "momentum")
 
     def remembered(self):
-        return (*super().remembered(), self._known)
+        return (*super().remembered(), self._known.snapshot)
 
     def start(self, modified=None):
         super().start(modified)
-        of_state = set(self._known.keys()).intersection(modified or ())
-        return self.system.multiplier_operations if of_state or not self._known.holds() else []
+        found = self._known.changed() or not set(modified or ()).isdisjoint(
+            self._known.snapshot.keys()
+        )
+        return self.system.multiplier_operations if found else []
 
     def flows(self):
-        self.system.solve_multiplier()
-        self._known = Snapshot([self.system.q, self.system.p])
+        system = self.system
+        system.solve_multiplier()
+        # λ⁰ belongs to the state and to the forces, also where a coefficient changes before every
+        # step: positions do not depend on λ⁰, and the next step removes most of what p is then off.
+        state = system.q, system.p, system.multiplier
+        self._known = Sources(*state, *system.model.coefficients())
+        self._known.take()
         self._watched.append(self._known)
-        slope, before = self.system.constraint.slope, self.system.multiplier
+        slope, before = system.constraint.slope, system.multiplier
         position = self._position(
             lambda new, w, dt: -(dt * slope(new, w)) + 0.5 * dt * slope(before, w),
             keeps=True,

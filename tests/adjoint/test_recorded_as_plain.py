@@ -243,3 +243,46 @@ def test_what_leaves_a_beam_as_it_is():
         return found
 
     assert value(True) == value(False)
+
+
+def test_a_weight_of_shake_that_jumps_on_the_tape():
+    """The multiplier is found anew in the recorded run, in replays and in derivatives."""
+
+    def value(first, second, *, recorded=False):
+        mesh = fg.copies(1)
+        space, numbers = VectorFunctionSpace(mesh, "DG", 0, dim=2), FunctionSpace(mesh, "R", 0)
+        q, p, weight = Function(space), Function(space), Function(numbers).assign(1.0)
+        q.dat.data_wo[:] = [1, 0]
+        system = fg.ConstrainedSystem(
+            q, p, 0.5 * dot(p, p) * dx, weight * q[1] * dx,
+            lambda m: m * (dot(q, q) - 1) / 2 * dx, Function(FunctionSpace(mesh, "DG", 0)),
+        )  # fmt: skip
+        stepper = fg.SHAKE(system, DT)
+        given = [Function(numbers).assign(x) for x in (first, second)]
+        if recorded:
+            continue_annotation()
+        for number in given:
+            weight.assign(number)
+            stepper.advance(2)
+        # The momentum along the rod is what the multiplier changes.
+        found = assemble((dot(p, q) + q[1] + p[0]) * dx)
+        pause_annotation()
+        return found, given
+
+    recorded, given = value(0.7, 1.9, recorded=True)
+    assert recorded == value(0.7, 1.9)[0]
+    reduced, h = ReducedFunctional(recorded, [Control(number) for number in given]), 1e-3
+    others = [
+        Function(number.function_space()).assign(x)
+        for number, x in zip(given, (0.4, 1.2), strict=True)
+    ]
+    assert reduced(others) == value(0.4, 1.2)[0]
+    found = [float(d.dat.data_ro[0]) for d in reduced.derivative()]
+
+    def difference(move):
+        def at(s):
+            return value(0.4 + s * move[0], 1.2 + s * move[1])[0]
+
+        return (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h)
+
+    assert found == pytest.approx([difference((1, 0)), difference((0, 1))], rel=1e-7)
