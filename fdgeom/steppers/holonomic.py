@@ -25,12 +25,24 @@ class HolonomicStepper(Stepper):
         #: What decides whether the configuration is on the constraint.
         self._constraint_data = Sources() if constraint is None else Sources(*constraint.forms())
         self._constraint_data.take()
+        self._configuration = Snapshot([self.system.q])
         #: What is saved before and after steps, so that changes by hand are seen.
-        self._watched: list[Sources | Snapshot] = [self._constraint_data]
+        self._watched: list[Sources | Snapshot] = [self._constraint_data, self._configuration]
 
     def start(self, modified=None):
         if not in_replay() and self._constraint_data.changed():
-            self.system.constraint.check_configuration(loosely=True)
+            # What moves the constraint may be small in a step, and as fast as q in all steps.
+            moved = self._configuration.holds()
+            try:
+                self.system.constraint.check_configuration(loosely=not moved)
+            except ValueError as off:
+                if not moved:
+                    raise
+                raise ValueError(
+                    "constraint: its data have changed, so that q does not fulfil g(q) = 0 any more, "
+                    f"and {type(self).__name__} has no ∂g/∂t for a constraint that moves; set q and "
+                    "the velocity for the new one"
+                ) from off
         return super().start(modified)
 
     def started(self, operations):

@@ -91,7 +91,8 @@ def test_a_quaternion_that_is_no_rotation():
         stepper.advance(1)
 
 
-def test_a_constraint_that_moves_by_a_constant():
+@pytest.mark.parametrize("turn", [0.01, 5e-7, 1e-10])
+def test_a_constraint_that_moves_by_a_constant(turn):
     """A bead on a turning wire: RATTLE has no ∂g/∂t, so that the wire's turn is refused."""
     q, p, multiplier = functions(2)
     q.dat.data_wo[:] = [1, 0]
@@ -102,9 +103,13 @@ def test_a_constraint_that_moves_by_a_constant():
     )  # fmt: skip
     stepper = fg.RATTLE(system, 0.01)
     stepper.advance(1)
-    angle.assign(0.01)
-    with pytest.raises(ValueError, match="does not fulfil g\\(q\\) = 0"):
+    angle.assign(turn)
+    with pytest.raises(
+        ValueError, match="does not fulfil g\\(q\\) = 0 any more, and RATTLE has no"
+    ):
         stepper.advance(1)
+    q.dat.data_wo[:] = [np.cos(turn), np.sin(turn)]
+    stepper.advance(1)
 
 
 @pytest.mark.parametrize("taken", [0, 1])
@@ -118,6 +123,32 @@ def test_multiplier_of_shake_after_a_new_start(taken):
     # The discrete multiplier differs by (|v| Δt)²/4 of it.
     assert system.multiplier.dat.data_ro[0] == pytest.approx(-50.0, rel=1e-4)
     assert system.velocity_defect() < 1e-4
+
+
+def hanging(k, compiled=None):
+    """A pendulum at rest under the weight k, and SHAKE."""
+    q, p, multiplier = functions(3)
+    q.dat.data_wo[:] = [0, 0, -1]
+    system = fg.ConstrainedSystem(
+        q, p, 0.5 * dot(p, p) * dx, k * q[2] * dx, lambda m: m * (dot(q, q) - 1) / 2 * dx,
+        multiplier,
+    )  # fmt: skip
+    return system, fg.SHAKE(system, 0.01, compiled=compiled)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_multiplier_of_shake_after_a_jump(compiled):
+    """It hangs from its rod with λ = -k, at once, and stays at rest; a λ that is set is of no effect."""
+    k = Constant(9.8)
+    system, stepper = hanging(k, compiled)
+    stepper.advance(5)
+    for weight, guess in ((9.8, 3.0), (0.0, None), (2.0, None)):
+        k.assign(weight)
+        if guess is not None:
+            system.multiplier.assign(guess)
+        stepper.advance(1)
+        assert system.multiplier.dat.data_ro[0] == pytest.approx(-weight, abs=1e-12)
+        assert system.velocity_defect() < 1e-13
 
 
 def test_pendulums_by_their_displacements():
