@@ -184,7 +184,22 @@ GIVEN = {z: y * d(x)}
     [
         (lambda: C(FREE, x, GIVEN), TypeError, "coordinates must be a list"),
         (lambda: C(FREE, [], GIVEN), ValueError, "coordinates must not be empty"),
-        (lambda: C(FREE, [x, x], GIVEN), ValueError, "coordinates must be different"),
+        (lambda: C(FREE, [x, x], GIVEN), ValueError, "coordinates must have different"),
+        (
+            lambda: C(FREE - x * sp.Symbol("p_x", real=True), [x, y], GIVEN),
+            ValueError,
+            "the parameter p_x has the name of the momentum of x; rename it",
+        ),
+        (
+            lambda: C(FREE - x * sp.Symbol("x", real=True, nonzero=True), [x, y], GIVEN),
+            ValueError,
+            "lagrangian: the parameter x has the name of a coordinate; rename it",
+        ),
+        (
+            lambda: C(FREE, [x, sp.Function("x", real=True)(t)], GIVEN),
+            ValueError,
+            "coordinates must have different names",
+        ),
         (
             lambda: C(FREE, [x, sp.Symbol("y")], GIVEN),
             TypeError,

@@ -96,6 +96,15 @@ class ChaplyginSystem:
         )
         #: Momenta conjugate to the independent coordinates, as symbols.
         self.momenta = tuple(sp.Symbol(f"p_{name}", real=True) for name in jets.names)
+        self._check_parameters()
+
+    def _check_parameters(self) -> None:
+        """Raise ``ValueError`` if a parameter has the name of a momentum."""
+        for name, momentum in zip(self._jets.names, self.momenta, strict=True):
+            if momentum.name in self.parameters:
+                raise ValueError(
+                    f"the parameter {momentum} has the name of the momentum of {name}; rename it"
+                )
 
     # --- Chaplygin's equations -----------------------------------------------------------------
     @cached_property
@@ -207,6 +216,7 @@ class ChaplyginSystem:
         kept = ("_jets", "coordinates", "dependent", "_phi", "_lagrangian", "_embedded", "momenta")
         result.__dict__.update({name: self.__dict__[name] for name in kept})
         result._forces = tuple(forces)
+        result._check_parameters()
         try:
             _ = result._accelerations
         except ValueError:

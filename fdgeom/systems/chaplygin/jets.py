@@ -20,14 +20,14 @@ class Jets:
         self.coordinates = tuple(check_coordinate("coordinates", c) for c in coordinates)
         if not self.coordinates:
             raise ValueError("coordinates must not be empty")
-        if len(set(self.coordinates)) != len(self.coordinates):
-            raise ValueError("coordinates must be different from one another")
         times = {c.args[0] for c in self.coordinates}
         if len(times) > 1:
             raise ValueError(f"coordinates must be functions of one time, not of {times}")
         (self.t,) = times
         #: Names of the coordinates.
         self.names = tuple(c.func.__name__ for c in self.coordinates)
+        if len(set(self.names)) < len(self.names):
+            raise ValueError("coordinates must have different names")
         # Not zero: integrals over a ray then need no case for its direction.
         self.q, self.v, self.a, self.j = (
             tuple(sp.Symbol(f"{name}{dots}", real=True, nonzero=True) for name in self.names)
@@ -47,6 +47,11 @@ class Jets:
         if not isinstance(expression, sp.Expr) or expression.is_Matrix:
             raise TypeError(
                 f"{name} must be a scalar SymPy expression, not {format_value(expression)}"
+            )
+        if taken := expression.free_symbols.intersection(self._symbols().values()):
+            parameter = min(map(str, taken))
+            raise ValueError(
+                f"{name}: the parameter {parameter} has the name of a coordinate; rename it"
             )
         result = expression.xreplace({**(others or {}), **self._symbols()})
         left = result.atoms(AppliedUndef) | result.atoms(sp.Derivative)

@@ -1051,7 +1051,7 @@ REFUSALS = [
         "coordinates",
         lambda: fg.ChaplyginSystem(small.LAGRANGIAN, [small.x, small.x], {}),
         ValueError,
-        "coordinates must be different from one another",
+        "coordinates must have different names",
     ),
     (
         "coordinates",
