@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from firedrake import DirichletBC, Function, FunctionSpace, IntervalMesh, dx
 from verification import alpha_references as references
 from verification.spring_systems import follow, linear, matrices, oscillator, pendulum, state
 
@@ -211,6 +212,23 @@ def test_consistent_start_removes_the_transient():
             gaps[start].append(abs(system.algorithmic.dat.data_ro[0] - exact))
     assert orders(np.array(gaps["default"]))[-1] == pytest.approx(1, abs=0.15)
     assert orders(np.array(gaps["consistent"]))[-1] == pytest.approx(2, abs=0.15)
+
+
+def test_consistent_start_beside_a_given_motion():
+    """Two nodes with M = [[2, 1], [1, 2]]/6 and g = t³: a = -g̈/2 and so σ h (-g⃛/2) at the start."""
+    space = FunctionSpace(IntervalMesh(1, 1.0), "CG", 1)
+    q, v = Function(space), Function(space)
+    system = fg.SecondOrderSystem(
+        lambda q, v, a, t, w: a * w * dx, q, v, bcs=lambda t: DirichletBC(space, t**3, 1)
+    )
+    stepper = fg.GeneralizedAlpha(system, 0.1, start="consistent")
+    (given,) = space.boundary_nodes(1)
+    expected = np.full(2, stepper.scheme.shift * 0.1 * -3)
+    expected[given] = 0.0
+    assert system.algorithmic.dat.data_ro == pytest.approx(expected, abs=1e-13)
+    stepper.advance(1)
+    # v = -g'/2 at t = h: where a is linear in time, the scheme is exact.
+    assert v.dat.data_ro[1 - given] == pytest.approx(-0.5 * 3 * 0.1**2, abs=1e-13)
 
 
 def test_resumed_run_is_the_same(tmp_path):

@@ -78,7 +78,12 @@ class Accelerations:
                 "start must be 'default' for beams; a consistent start needs the rate of the "
                 "acceleration, which the stiff directions of a beam make huge"
             )
-        return self._for_jerk.operations(self._for_jerk.solve, self.jerk)
+        return self._for_jerk.operations(self._find_jerk, self.jerk)
+
+    def _find_jerk(self) -> None:
+        if self._motion.held is not None:
+            self._motion.held.update_jerk()
+        self._for_jerk.solve()
 
     def normal_operations(self, change: Function) -> list[Operation]:
         """The operations that replace a change of the velocity by its part M⁻¹Bᵀ(B M⁻¹Bᵀ)⁻¹B normal
@@ -146,6 +151,8 @@ class Accelerations:
         """d/dt of :meth:`_balance`, as everything moves."""
         motion, condition = self._motion, self._motion.constraint
         v, a, time = motion.v, motion.acceleration, motion.time
+        # The unknown is zero where the motion is given: there a is v̇, as after steps.
+        jerk = jerk if motion.held is None else jerk + motion.held.jerk
         # The time as a coefficient, so that UFL can differentiate by it.
         clock = Function(FunctionSpace(motion.mesh, "DG", 0), name="time")
 

@@ -85,6 +85,8 @@ class GivenMotion(Held):
     def __init__(self, bcs, motion) -> None:
         self._motion, space = motion, motion.configuration[0].function_space()
         self.q, self.v, self.a, self.increment = (Function(space) for _ in range(4))
+        #: The third derivatives of the given values after :meth:`update_jerk`; zero elsewhere.
+        self.jerk = Function(space)
         symbol = ufl.variable(motion.time)
         if is_function(bcs):
             with reported_as("bcs: the function of t gives no DirichletBCs"):
@@ -95,6 +97,7 @@ class GivenMotion(Held):
         values = [given_value(bc) for bc in bcs]
         rates = [_rate(value, symbol) for value in values]
         second = [_rate(rate, symbol) for rate in rates]
+        self._third = [_rate(rate, symbol) for rate in second]
         # Also where the rates vanish, as of a value that jumps.
         given = [g for g in values if isinstance(g, Expr)]
         self.at_rest = tuple(
@@ -145,6 +148,11 @@ class GivenMotion(Held):
         for (shift, wanted, now), dofs in zip(self._shifts, self.dofs, strict=True):
             shift.array.reshape(-1)[dofs] = wanted.at(dofs) - now.at(dofs)
             shift.written(ghosts_too=True)
+
+    def update_jerk(self) -> None:
+        """Evaluate the third derivatives, which starts alone need, at the motion's time."""
+        for bc, third in zip(self.conditions, self._third, strict=True):
+            _Value(bc, 0 if third is None else third).apply(self.jerk)
 
     def put(self) -> None:
         self.update()
