@@ -366,6 +366,8 @@ class EquilibriumProblem:
         self.motion.turns.check(turned)
         if branch is not None:
             self.motion.turns.check_branch(branch)
+        if self.motion.joints is not None and (message := self.motion.joints.reversed()):
+            raise SolveFailed(message, remedy="take more steps")
 
     # --- the unknown -----------------------------------------------------------------------------
     def start(self) -> np.ndarray:

@@ -604,3 +604,30 @@ def test_integrals_and_points_of_an_assembly():
     )
     potential = fg.Functional("energy", bent.energies()["potential_energy"])
     assert potential(bent)["energy"] == pytest.approx(0.5 * 3.0 * 0.2**2, rel=1e-12)
+
+
+@pytest.mark.parametrize("joint", [fg.Rigid, fg.Prismatic, fg.Revolute])
+def test_a_joint_that_is_turned_over(joint):
+    """Its conditions hold there, too; a hinge may turn by any angle about its own axis."""
+    a = straight((0, 0, 0), (1, 0, 0), 2, left="clamped")
+    b = straight((1, 0, 0), (2, 0, 0), 2)
+    options = {} if joint is fg.Rigid else {"axis": Z}
+    system = fg.Assembly([a, b], joint(a.right, b.left, **options))
+    # Of the others the axes of the triads are not those of space.
+    third = (0.5, 0.5, 0.5, 0.5) if joint is fg.Rigid else (0.5, 0.5, -0.5, 0.5)
+    statics = fg.StaticEquilibrium(system) if joint is fg.Rigid else None
+    for turn in ((0, 0, 1, 0), third, (0, 0, 0, 1)):
+        b.reconstruct(position=(1, 0, 0), orientation=turn)
+        if joint is fg.Revolute and turn is third:
+            with pytest.raises(ValueError, match="does not fulfil the conditions"):
+                fg.GeneralizedAlpha(system, 1e-3)
+        elif joint is fg.Revolute and turn[3]:
+            fg.GeneralizedAlpha(system, 1e-3)
+        else:
+            with pytest.raises(ValueError, match="its two sides share are reversed or exchanged"):
+                fg.GeneralizedAlpha(system, 1e-3)
+    if statics is not None:
+        with pytest.raises(fg.LoadStepFailed, match="reversed or exchanged"):
+            statics.solve()
+    # As an assembly finds its beams, they stand.
+    fg.Assembly([a, b], joint(a.right, b.left, **options)).check_configuration()

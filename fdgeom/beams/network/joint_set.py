@@ -88,6 +88,9 @@ class JointSet(Condition):
         self.owner = self.field(np.array(owners != self.swapped, dtype=float), "owner")
         self._first, self._second = self._triads(rotations)
         self.rotations, self.idle = rotations, self._idle(owners)
+        shared = [triad(joint.axis)[:, list(joint.shared)] for joint in joints]
+        #: Projections (3×3, in space at the start) to the shared axes of each joint.
+        self._shared = np.array([axes @ axes.T for axes in shared])
         self._set_springs()
 
     def _set_springs(self) -> None:
@@ -320,6 +323,23 @@ class JointSet(Condition):
         gaps = self._value.assemble().dat.data_ro
         bound = LOOSE if loosely else _CONSISTENT
         self._check("the conditions of the joints", gaps, slope, (1.0, self._size), bound)
+        if message := self.reversed():
+            raise ValueError(f"{message}. Set orientations of the beams in which they agree")
+
+    def reversed(self) -> str | None:
+        """Description of a joint whose shared axes do not agree although its conditions hold."""
+        ends = self._network.ends
+        now = self._network.numbering.gather(self._motion.configuration[1])[ends]
+        turns = arrays.quaternion.matrix(now) @ self.rotations[ends].swapaxes(2, 3)
+        agreement = np.einsum("nij,nik,njk->n", turns[:, 0], turns[:, 1], self._shared)
+        # 3 or 1, the number of shared axes; after a half turn -1, after a third of a turn 0.
+        wrong = np.flatnonzero(agreement < 0.5 * np.trace(self._shared, axis1=1, axis2=2))
+        if not wrong.size:
+            return None
+        return (
+            f"joints[{wrong[0]}], {self.joints[wrong[0]]!r}: the axes that its two sides share are "
+            "reversed or exchanged, by half or a third of a turn since the assembly was made"
+        )
 
     def _check(
         self,

@@ -100,6 +100,8 @@ class Joint(OffTape, Fixed, ABC):
     size: ClassVar[int]
     #: Whether the joint has an axis.
     has_axis: ClassVar[bool] = False
+    #: Axes of the triads that the two sides share, where the conditions also hold for reversed ones.
+    shared: ClassVar[tuple[int, ...]] = ()
     #: Bound of the coordinate at which a spring is at rest.
     largest_rest: ClassVar[float] = np.inf
 
@@ -189,6 +191,7 @@ class Revolute(Joint):
 
     size = 5
     has_axis = True
+    shared = (2,)
     largest_rest = np.pi
 
     @staticmethod
@@ -209,6 +212,7 @@ class Prismatic(Joint):
 
     size = 5
     has_axis = True
+    shared = (0, 1, 2)
 
     @staticmethod
     def constraints(a: Side, b: Side) -> list[Expr]:
@@ -223,6 +227,7 @@ class Rigid(Joint):
     """Two nodes at one point that turn together: beams welded at their initial angle."""
 
     size = 6
+    shared = (0, 1, 2)
 
     def __init__(self, first: Place | Ground, second: Place | Ground) -> None:
         super().__init__(first, second)
@@ -247,7 +252,8 @@ def _along(a: Side, b: Side, i: int) -> Expr:
 
 
 def _locked(a: Side, b: Side) -> list[Expr]:
-    # Of full rank where the triads agree: the derivatives are the three axes.
+    # Of full rank where the triads agree: the derivatives are the three axes. These products also
+    # vanish after half turns about an axis, and where the axes are exchanged in a cycle.
     return [_dot(a, 0, b, 1), _dot(a, 1, b, 2), _dot(a, 2, b, 0)]
 
 
