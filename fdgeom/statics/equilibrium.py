@@ -198,6 +198,7 @@ class StaticEquilibrium(OffTape, Compiled, NotCopied):
     def _go(self, program: LoadProgram) -> None:
         if program.point is not None:
             program.point.stand()
+            self._motion.consistency.note_poses()
         start, begin, steps = self.load, self._time.value, program.steps
 
         def step(k: int) -> None:
@@ -348,6 +349,7 @@ class StaticEquilibrium(OffTape, Compiled, NotCopied):
             point = self._replay.point()
             self._run_steps(action, steps, known=direction is not None)
             point.reach()
+            self._motion.consistency.note_poses()
         program = LoadProgram(self.load, 1, self._time.value, 0, point)
         if path.at_limit:
             before.restore()

@@ -156,13 +156,14 @@ class EquilibriumReplay(Replay):
         return tuple(beam.consistency.noted for beam in self._motion.members)
 
     def others(self):
-        found = self._problem.found.snapshot
-        return [] if found is None else [found]
+        found, own = self._problem.found.snapshot, self._motion.consistency.own
+        return [own] if found is None else [own, found]
 
     def _set_snapshots(self, origin, left):
         # A replay moves no beam to its strain: the run on the tape has refused that.
         for snapshot in self.snapshots():
             snapshot.take()
+        self._motion.consistency.note_poses()
 
     def run(self, program: LoadProgram) -> None:
         """Go to an equilibrium from the present inputs."""

@@ -68,6 +68,57 @@ def test_a_kick_before_a_restart_file(method, tmp_path):
     assert ends[0][:, 2] == pytest.approx(5e-4, rel=1e-12)
 
 
+def joined():
+    """Two bars in a line, of half the mass each, with a joint between them."""
+    beams = [fg.Beam(IntervalMesh(2, 0.5), SECTION) for _ in range(2)]
+    beams[1].reconstruct(position=(0.5, 0, 0))
+    return *beams, fg.Assembly(beams, fg.Spherical(beams[0].right, beams[1].left))
+
+
+def test_a_kick_of_an_assembly_one_of_whose_beams_was_turned():
+    """Both move at 1 m/s, from the first sample on."""
+    a, b, system = joined()
+    b.reconstruct(position=(0.5, 0, 0), orientation=(0.5**0.5, 0, 0, 0.5**0.5))
+    system.v.interpolate(as_vector([0, 0, 0, 0, 0, 1.0]))
+    speed = fg.Probe("speed", a.velocity, 0.25)
+    history = fg.GeneralizedAlpha(system, 1e-3).run(steps=10, monitors=[speed])
+    assert history["speed"][:, 5] == pytest.approx(1, rel=1e-12)
+    assert system.kinetic_energy() == pytest.approx(0.5 * MASS, rel=1e-12)
+    for beam in (a, b):
+        assert beam.position.dat.data_ro[:, 2] == pytest.approx(0.01, rel=1e-12)
+    assert np.ptp(b.position.dat.data_ro[:, 1]) == pytest.approx(0.5, rel=1e-12)
+
+
+def test_fields_of_an_assembly_that_contradict_those_of_a_beam():
+    a, b, system = joined()
+    stepper = fg.GeneralizedAlpha(system, 1e-3)
+    system.v.interpolate(as_vector([0, 0, 0, 0, 0, 2.0]))
+    kick(a)
+    kick(b)
+    with pytest.raises(ValueError, match="were both set: set position, orientation and v of the"):
+        stepper.advance()
+    system.v.assign(0)
+    stepper.advance()
+    assert a.position.dat.data_ro[:, 2] == pytest.approx(1e-3, rel=1e-12)
+    system.position.dat.data[:, 1] += 0.1
+    a.position.dat.data[:, 1] += 0.1
+    with pytest.raises(ValueError, match="were both set"):
+        fg.StaticEquilibrium(system)
+
+
+def test_an_equilibrium_from_a_configuration_of_an_assembly():
+    """Without loads a clamped bar rests wherever its support is."""
+    a = fg.Beam(IntervalMesh(2, 1.0), SECTION, left="clamped")
+    system = fg.Assembly([a])
+    equilibrium = fg.StaticEquilibrium(system)
+    for shift in (0.1, 0.2):
+        system.position.dat.data[:, 1] += 0.1
+        equilibrium.solve()
+        assert a.position.dat.data_ro[:, 1] == pytest.approx(shift, rel=1e-12)
+    system.v.dat.data[:, 5] = 1.0
+    assert system.kinetic_energy() == pytest.approx(0.5 * MASS, rel=1e-12)
+
+
 def on_a_sphere():
     space = VectorFunctionSpace(fg.copies(1), "DG", 0, dim=3)
     q, p = Function(space), Function(space)

@@ -111,7 +111,7 @@ class Assembly(OffTape, RodMotion):
     network : Network
         The mesh of beams and joints.
     position, orientation, v : Function
-        Poses and velocities of all nodes.
+        Poses and velocities of all nodes; set them, or the fields of the beams.
     multiplier : Function
         Multipliers of the joints.
 

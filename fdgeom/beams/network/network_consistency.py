@@ -13,7 +13,7 @@ from fdgeom.beams.beam import Beam
 from fdgeom.beams.network.network import Network
 from fdgeom.beams.rod.rod_motion import FIELDS, RodConsistency
 from fdgeom.beams.rod.variation import in_body
-from fdgeom.data import Field, Snapshot
+from fdgeom.data import Field, Snapshot, key
 from fdgeom.forms import shaped_space
 from fdgeom.operations import ArrayOperation, Assemble, Map, Operation, owned_values
 
@@ -38,19 +38,55 @@ int fdgeom_same(const struct Block *blocks, long n) {
 """
 
 
+_BOTH = (
+    "fields of an assembly and of its beams were both set: set position, orientation and v of the "
+    "assembly, or position, orientation and velocity of its beams"
+)
+
+
 class NetworkConsistency(RodConsistency):
     """Copies configuration and velocity between beams and network, and computes strains and momenta."""
 
     # motion: an `Assembly`, whose file imports this one.
     def __init__(self, motion: Any) -> None:
         self._body = Function(motion.space, name="body velocity")
-        super().__init__(motion, self._body)
+        super().__init__(motion, self._body, (*motion.configuration, motion.v))
+        self._poses = set(map(key, motion.configuration))
         self._network, self._all = motion.network, ManySnapshots(self.snapshots)
 
     def read_beams(self) -> None:
         """Copy configuration and velocity from the beams."""
         self.perform([*self._from_beams, self._to_space])
         self.written.take()
+        self.own.take()
+
+    def _copies(self, found, *, given):
+        ours, theirs = self.own.changed_keys(), self.written.changed_keys()
+        theirs.update(key(f) for op in found for f in op.writes)
+        placed = self.was_placed()
+        moving = theirs.intersection(key(beam.velocity) for beam in self._beams)
+        if moving and ours:
+            raise ValueError(_BOTH)
+        copies: list[Operation] = []
+        if theirs or given:
+            poses, velocity = self._from_beams
+            copies += [] if placed else [poses]
+            copies += [] if key(self._motion.v) in ours else [velocity, self._to_space]
+        return [*copies, *self.after_steps] if ours else copies
+
+    def was_placed(self):
+        if self.own.changed_keys().isdisjoint(self._poses):
+            return False
+        # The beams have changed, too, if the last common values do not come back from them.
+        present = Snapshot([*self._motion.configuration, self._motion.v])
+        present.take()
+        self.own.restore()
+        self.perform(self._from_beams[:1])
+        both = not self.own.holds()
+        present.restore()
+        if both:
+            raise ValueError(_BOTH)
+        return True
 
     @cached_property
     def after_steps(self) -> list[Operation]:
@@ -91,8 +127,11 @@ class NetworkConsistency(RodConsistency):
         return Assemble(work=work, by={test: found})
 
     @cached_property
-    def _from_beams(self) -> Sequence[Operation]:
-        return (BeamCopy(self._network, *map(self._copied, FIELDS), gathers=True),)
+    def _from_beams(self) -> tuple[Operation, Operation]:
+        """Copies of the poses and of the velocities."""
+        *poses, velocity = map(self._copied, FIELDS)
+        network = self._network
+        return BeamCopy(network, *poses, gathers=True), BeamCopy(network, velocity, gathers=True)
 
     @cached_property
     def _to_beams(self) -> "BeamCopy":
@@ -108,8 +147,7 @@ class NetworkConsistency(RodConsistency):
         to_beams = BeamCopy(self._network, *found, *self._strains)
         of_others = [b.consistency.strain_of_configuration(b.rod) for b in self._others]
         alike = [self._strain] if self._alike else []
-        from_beams = BeamCopy(self._network, *found, gathers=True)
-        return [from_beams], [*alike, to_beams, *of_others]
+        return [self._from_beams[0]], [*alike, to_beams, *of_others]
 
     @cached_property
     def _strains(self) -> list[tuple[Function, list[Function], Sequence[Beam]]]:

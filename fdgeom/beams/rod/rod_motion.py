@@ -15,7 +15,7 @@ from fdgeom.beams.rod.output import RodOutput, RodSystem, total_momenta
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.turns import Turns
 from fdgeom.beams.rod.variation import body_translation, check_poses, displaced, rate
-from fdgeom.data import Snapshot
+from fdgeom.data import Snapshot, key
 from fdgeom.execution import Numerics, banded
 from fdgeom.forms import simplify
 from fdgeom.lie.groups import R3xSO3
@@ -47,17 +47,20 @@ class RodConsistency(Consistency):
     #: The operations of :meth:`read_poses` and :meth:`write_poses`.
     pose_copies: tuple[Sequence[Operation], Sequence[Operation]]
 
-    #: The operations that copy values of the beams, where the motion has Functions of its own.
-    _from_beams: Sequence[Operation] = ()
-
-    # `velocity` is that of the beams, whose translation is in the body frame.
-    def __init__(self, motion: "RodMotion", velocity: Function) -> None:
+    # `velocity` is that of the beams, whose translation is in the body frame; `own` are Functions of
+    # the motion for values that its beams have, too.
+    def __init__(
+        self, motion: "RodMotion", velocity: Function, own: Sequence[Function] = ()
+    ) -> None:
         super().__init__(motion)
         self._motion, self._beams = motion, motion.members
         self._to_space = Map(values={motion.v: body_translation(motion.orientation, velocity)})
         #: Values of the beams' fields when they last agreed with those of the motion.
         self.written = Snapshot([getattr(b, name) for b in self._beams for name in FIELDS])
-        self.snapshots = (self.written, *(beam.consistency.noted for beam in self._beams))
+        #: Values of Functions of the motion when they last agreed with those of the beams.
+        self.own = Snapshot(own)
+        noted = (beam.consistency.noted for beam in self._beams)
+        self.snapshots = (self.written, *noted, self.own)
 
     def _configuration_of(self, beam, modified: Set[int] = frozenset()) -> list[Operation]:
         """The operations that update configuration and velocity of one of the beams."""
@@ -67,34 +70,55 @@ class RodConsistency(Consistency):
     def synchronise(self, modified=None):
         """Configuration and velocity from what was set last of each beam."""
         super().synchronise(modified)  # which checks data
-        modified = modified or [frozenset()] * (1 + len(self._beams))
-        given = any(modified)
-        if not given and self.holds():
+        modified = modified or [frozenset()] * len(self.snapshots)
+        if not any(modified) and self.holds():
             return []
-        both = zip(self._beams, modified[1:], strict=True)
+        both = zip(self._beams, modified[1:-1], strict=True)
         found = [op for beam, names in both for op in self._configuration_of(beam, names)]
+        return found + self._copies(found, given=any(modified[:-1]))
+
+    def _copies(self, found: Sequence[Operation], *, given: bool) -> list[Operation]:
+        """The operations that copy from the beams, after those that update these."""
         # Another motion may have moved the beams, whose fields agree with one another then.
-        if found or given or not self.written.holds():
-            found += [*self._from_beams, self._to_space]
-        return found
+        return [self._to_space] if found or given or not self.written.holds() else []
 
     def synchronised(self):
         for beam in self._beams:
             beam.consistency.synchronised(strain_follows=True)
         self.written.take()
+        self.own.take()
 
     # --- poses and strains, for statics ------------------------------------------------------------
     def read_poses(self) -> None:
-        """Copy the configuration from the beams, if the motion has Functions of its own."""
+        """Copy the configuration from the beams, if the motion has Functions of its own, or to the
+        beams if that of the motion was set.
+        """
         super().synchronise()  # which checks data
         for beam in self._beams:
             if beam.consistency.strain_was_set:
                 self.perform(self._configuration_of(beam))
                 beam.consistency.noted.take()
-        self.perform(self.pose_copies[0])
+        if self.was_placed():
+            self.write_poses()
+        else:
+            self.perform(self.pose_copies[0])
+            self.note_poses()
+
+    def was_placed(self) -> bool:
+        """Whether a configuration was set that is not that of the beams."""
+        return False
+
+    def note_poses(self) -> None:
+        """Note that the configuration is that of the beams."""
+        self.own.take(of=set(map(key, self._motion.configuration)))
 
     def refuse_strains(self) -> None:
         """Raise ``NotImplementedError`` if a tape would miss how :meth:`read_poses` moves a beam."""
+        if self.was_placed():
+            raise NotImplementedError(
+                "position or orientation of an assembly was set: set those of its beams before solve(), so "
+                "that the tape has both"
+            )
         if any(beam.consistency.strain_was_set for beam in self._beams):
             raise NotImplementedError(
                 "the strain of a beam was set: call its reconstruct() before solve(), so that the tape "
@@ -104,6 +128,7 @@ class RodConsistency(Consistency):
     def write_poses(self) -> None:
         """Copy the configuration to the beams with its strains, without velocities and momenta."""
         self.perform(self.pose_copies[1])
+        self.note_poses()
         for beam in self._beams:
             beam.consistency.note_configuration()
 
