@@ -231,6 +231,13 @@ class HeldNodes(Held):
             values = self.increment.dat.data_ro_with_halos.reshape(-1)[hold.dofs]
             if self._motion.comm.allreduce(int(not np.all(np.isfinite(values)))):
                 t = float(self._motion.time.dat.data_ro[0])
+                # The Cayley vector of half a turn is infinite.
+                given = np.concatenate([self.orientations().ravel(), values[hold.dofs % 6 > 2]])
+                if not self._motion.comm.allreduce(int(not np.all(np.isfinite(given)))):
+                    raise SolveFailed(
+                        f"{hold}, but is elsewhere, half a turn away, at t = {t:.8g}",
+                        remedy="put it where the given pose begins, and let it turn less in a step",
+                    )
                 raise SolveFailed(
                     f"{hold}, but the given values are not finite at t = {t:.8g}",
                     remedy="give finite positions, and quaternions that are not zero",

@@ -59,6 +59,7 @@ def test_weight_of_an_added_mass(method):
         (fg.PoissonIntegrator, (0.5**0.5, 0, 0, 0.5**0.5)),
         (fg.PoissonIntegrator, (0, 0, 0, 1)),
         (fg.GeneralizedAlpha, (0.5**0.5, 0, 0, 0.5**0.5)),
+        (fg.GeneralizedAlpha, (0, 0, 0, 1)),
     ],
 )
 def test_a_given_pose_elsewhere_than_the_beam(method, orientation):
@@ -67,7 +68,7 @@ def test_a_given_pose_elsewhere_than_the_beam(method, orientation):
         orientation=lambda t: as_vector(orientation),
     )
     beam = fg.Beam(IntervalMesh(4, 1.0), SECTION, left=turned)
-    with pytest.raises(ValueError, match="but starts elsewhere"):
+    with pytest.raises(ValueError, match="but (starts|is) elsewhere"):
         method(beam, 1e-5)
 
 
