@@ -32,6 +32,7 @@ from ufl.classes import (
     Expr,
     Form,
     GeometricQuantity,
+    IndexSum,
     Integral,
     MaxValue,
     MinValue,
@@ -187,16 +188,23 @@ def _degree(integral: Integral) -> int:
     return max(degree) if isinstance(degree, tuple) else degree
 
 
-def summands(expression: Expr) -> list[Expr]:
-    """The terms of a sum; a factor without functions before a bracket is multiplied into it."""
+def summands(expression: Expr, function: Function | None = None) -> list[Expr]:
+    """The terms of a sum; a factor before a bracket is multiplied into it if it has no functions, or
+    not ``function`` where one is given.
+    """
+
+    def stays(factor: Expr) -> bool:
+        read = extract_coefficients(factor)
+        return bool(read) if function is None else function in read
+
     if isinstance(expression, Sum):
-        return [term for operand in expression.ufl_operands for term in summands(operand)]
-    if isinstance(expression, (Product, Division)):
+        return [term for operand in expression.ufl_operands for term in summands(operand, function)]
+    if isinstance(expression, (Product, Division, IndexSum)):
         a, b = expression.ufl_operands
-        if not extract_coefficients(b):
-            return [type(expression)(term, b) for term in summands(a)]
-        if isinstance(expression, Product) and not extract_coefficients(a):
-            return [a * term for term in summands(b)]
+        if not stays(b):
+            return [type(expression)(term, b) for term in summands(a, function)]
+        if isinstance(expression, Product) and not stays(a):
+            return [Product(a, term) for term in summands(b, function)]
     return [expression]
 
 
@@ -205,7 +213,7 @@ def sorted_by(functional: Form, function: Function) -> tuple[Form, Form]:
     holding: list[Integral] = []
     others: list[Integral] = []
     for integral in simplify(functional).integrals():
-        for term in summands(integral.integrand()):
+        for term in summands(integral.integrand(), function):
             held = function in extract_coefficients(term)
             (holding if held else others).append(integral.reconstruct(integrand=term))
     return Form(holding), Form(others)

@@ -2,7 +2,19 @@
 
 import numpy as np
 import pytest
-from firedrake import Constant, Function, FunctionSpace, assemble, cos, dx, exp, inner
+from firedrake import (
+    Constant,
+    Function,
+    FunctionSpace,
+    VectorFunctionSpace,
+    as_vector,
+    assemble,
+    cos,
+    dx,
+    exp,
+    inner,
+)
+from ufl import i
 from verification.hamiltonian_systems import canonical, double_pendulum, mixed, pendulum, ring_wave
 
 import fdgeom as fg
@@ -53,6 +65,25 @@ def test_bracket_of_coordinates():
     assert assemble(system.bracket((one, zero), (zero, one))) == pytest.approx(1.0, abs=1e-15)
     assert assemble(system.bracket((zero, one), (one, zero))) == pytest.approx(-1.0, abs=1e-15)
     assert system.antisymmetry_defect() < 1e-15
+
+
+@pytest.mark.parametrize(
+    ("product", "mass"),
+    [
+        (lambda m, motion, rest: m[0] * (motion(0) + rest(0)) / m[1], 2.0),
+        (lambda m, motion, rest: m[i] * (motion(i) + rest(i)) / m[1], 3.0),
+    ],
+)
+def test_parts_of_an_energy_with_a_field_before_the_bracket(product, mass):
+    """m (½p² + gz) and m (½v² - gz) with a field m, z = 1 and p = v = 3."""
+    space = VectorFunctionSpace(fg.copies(1), "DG", 0, dim=2)
+    q, p, m = Function(space).assign(1.0), Function(space).assign(3.0), Function(space)
+    m.interpolate(as_vector([2.0, 1.0]))
+    for cls, gravity in ((fg.HamiltonianSystem, 9.81), (fg.LagrangianSystem, -9.81)):
+        terms = product(m, lambda k: 0.5 * p[0] * p[k], lambda k, g=gravity: g * q[k])
+        system = cls(q, p, terms * dx)
+        assert system.kinetic_energy() == pytest.approx(4.5 * mass, rel=1e-14)
+        assert system.potential_energy() == pytest.approx(9.81 * mass, rel=1e-14)
 
 
 def test_other_energy_moves_the_same_functions():
