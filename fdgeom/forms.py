@@ -161,26 +161,23 @@ def _is_simplified(form) -> bool:
     return isinstance(form, Form) and _SIMPLIFIED in cache_of(form)
 
 
-def with_fixed_quadrature(functional: Form, state: Function) -> Form:
-    """A functional with the same quadrature for itself and its derivatives."""
+def with_fixed_quadrature(form: Form, *state: Function) -> Form:
+    """A form with the same quadrature for itself and its derivatives by functions."""
     # Where an integral gives no degree, and the estimates for it and for forms made of its slopes may
     # differ (as for functions that are no polynomials), all get the higher of the two.
-    test, fixed = TestFunction(state.function_space()), []
-    for integral in simplify(functional).integrals():
+    fixed, number = [], len(form.arguments())
+    tests = [(f, Argument(f.function_space(), number)) for f in state]
+    for integral in simplify(form).integrals():
         metadata = integral.metadata()
         if "quadrature_degree" not in metadata:
-            slope = simplify(ufl.derivative(Form([integral]), state, test)).integrals()
-            own = _degree(integral)
-            highest = max((_degree(i) for i in slope), default=own)
-            if highest != own or not _is_quadratic(integral, state):
+            alone, own = Form([integral]), _degree(integral)
+            slopes = [simplify(ufl.derivative(alone, f, test)).integrals() for f, test in tests]
+            highest = max((_degree(i) for slope in slopes for i in slope), default=own)
+            if highest != own or polynomial_degree(alone, *state, highest=2) is None:
                 degree = max(own, highest) + compute_integrand_scaling_factor(integral)[1]
                 integral = integral.reconstruct(metadata={**metadata, "quadrature_degree": degree})
         fixed.append(integral)
-    return Form(fixed)
-
-
-def _is_quadratic(integral: Integral, state: Function) -> bool:
-    return polynomial_degree(Form([integral]), state, highest=2) is not None
+    return _simplified(fixed)
 
 
 def _degree(integral: Integral) -> int:

@@ -7,11 +7,15 @@ from firedrake import (
     DirichletBC,
     Function,
     FunctionSpace,
+    IntervalMesh,
+    SpatialCoordinate,
     UnitIntervalMesh,
     VectorFunctionSpace,
     as_vector,
+    cos,
     dot,
     dx,
+    sin,
 )
 from verification.constrained_systems import (
     DOUBLE,
@@ -324,3 +328,31 @@ def test_nodes_that_are_held_and_do_not_couple():
     with pytest.raises(ValueError, match="rank 3 of 5|its gradient is zero"):
         # Where a node is held its constraint has nothing to act on.
         fg.RATTLE(system, 0.01)
+
+
+@pytest.mark.parametrize("described_by", ["momentum", "velocity", "velocity, free"])
+def test_energy_error_vanishes_with_the_step(described_by):
+    """An energy and a constraint that are no polynomials, on CG1: of order two in the step."""
+    mesh = IntervalMesh(2, 2.0)
+    (place,) = SpatialCoordinate(mesh)
+    space, mu = VectorFunctionSpace(mesh, "CG", 1, dim=2), dx(scheme="KMV", degree=1)
+    r, s, mult = Function(space), Function(space), Function(FunctionSpace(mesh, "DG", 0))
+    curve = {"constraint": lambda m: m * (r[1] - sin(r[0])) * dx, "multiplier": mult}
+    kinetic, potential = dot(s, s) / 2, -cos(r[0])
+    deviations = []
+    for dt in (0.04, 0.02, 0.01):
+        r.interpolate(as_vector([1.5 * place, sin(1.5 * place)]))
+        s.assign(0.0)
+        if described_by == "momentum":
+            system = fg.ConstrainedSystem(r, s, kinetic * mu, potential * dx, measure=mu, **curve)
+        else:
+            given = {} if "free" in described_by else curve
+            system = fg.LagrangianSystem(r, s, (kinetic - potential) * dx, **given)
+        system.project()
+        stepper = {"momentum": fg.RATTLE}.get(described_by, fg.DiscreteLagrangian)(system, dt)
+        first, largest = system.energy(), 0.0
+        for _ in range(round(2 / dt)):
+            stepper.advance()
+            largest = max(largest, abs(system.energy() - first))
+        deviations.append(largest)
+    np.testing.assert_allclose(np.log2(np.divide(deviations[:-1], deviations[1:])), 2, atol=0.2)

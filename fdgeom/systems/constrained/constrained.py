@@ -116,13 +116,11 @@ class ConstrainedSystem(MechanicalSystem):
         conjugates(q, p, measure)
         mesh = q.function_space().mesh()
         without = {q: _NEEDS_CONSTANT_MASS}
-        kinetic = simplify(
-            checked_form("kinetic", kinetic, mesh=mesh, without=without, state=(q, p))
-        )
+        kinetic = checked_form("kinetic", kinetic, mesh=mesh, without=without, state=(q, p))
+        kinetic = with_fixed_quadrature(kinetic, p)
         without = {p: "depends on the momentum p"}
-        potential = simplify(
-            checked_form("potential", potential, mesh=mesh, without=without, state=(q, p))
-        )
+        potential = checked_form("potential", potential, mesh=mesh, without=without, state=(q, p))
+        potential = with_fixed_quadrature(potential, q)
         if potential.coefficients():
             check_depends("potential", potential, q)
         if is_zero(simplify(derivative(kinetic, p))):
@@ -232,15 +230,16 @@ def _pointwise_velocity(
     kinetic: Form, p: Function, pairing: Callable[[Expr, Expr], Form]
 ) -> tuple[Callable[[Expr], Expr], Identity]:
     """δT/δp as an expression of p that lies in the space of q: the derivative of T's density."""
-    space, fixed = p.function_space(), with_fixed_quadrature(kinetic, p)
-    slopes = (expand_derivatives(ufl.diff(i.integrand(), p)) for i in fixed.integrals())
+    space = p.function_space()
+    slopes = (expand_derivatives(ufl.diff(i.integrand(), p)) for i in kinetic.integrals())
     slope = sum(slopes, ufl.zero(p.ufl_shape))
-    if all(i.integral_type() == "cell" for i in fixed.integrals()):
+    if all(i.integral_type() == "cell" for i in kinetic.integrals()):
 
         def equation(put):
             w, velocity = TestFunction(space), put(slope)
             sides = [
-                get_assembler(form) for form in (pairing(velocity, w), put(derivative(fixed, p, w)))
+                get_assembler(form)
+                for form in (pairing(velocity, w), put(derivative(kinetic, p, w)))
             ]
             nodal = Interpolation(velocity, space)
             gap, size = (
@@ -256,7 +255,7 @@ def _pointwise_velocity(
 
             return defect
 
-        found = Identity((p,), (fixed,), equation)
+        found = Identity((p,), (kinetic,), equation)
         if found.holds:
             return (lambda at: replace(slope, {p: at})), found
     raise ValueError(_NOT_POINTWISE)

@@ -25,7 +25,14 @@ from ufl.corealg.multifunction import MultiFunction
 from fdgeom.data import largest
 from fdgeom.errors import SolveFailed
 from fdgeom.execution import HeldSNES, VectorAssembly, saddle
-from fdgeom.forms import copy_into, depends_on, form_of, simplify, substitute
+from fdgeom.forms import (
+    copy_into,
+    depends_on,
+    form_of,
+    simplify,
+    substitute,
+    with_fixed_quadrature,
+)
 from fdgeom.operations import Prescribed
 from fdgeom.validation import state_function
 
@@ -315,7 +322,9 @@ class Constraint(RateConstraint):
             "component for each constraint"
         )
         example, linear_in = "lambda mult: mult*(dot(q, q) - 1)*dx", "the multiplier"
-        self._form = self._of(functional, (self.test,), of, example, linear_in, forbidden)
+        form = self._of(functional, (self.test,), of, example, linear_in, forbidden)
+        # The constraint's force is normal to the manifold only where Dg is the derivative of g.
+        self._form = with_fixed_quadrature(form, *self.configuration)
         if not any(depends_on(self._form, f) for f in self.configuration):
             raise ValueError("constraint does not depend on q: its gradient is zero")
         self._slope = self._along(self._form, self._direction)

@@ -5,7 +5,14 @@ from collections.abc import Callable
 from firedrake import Function, TestFunction, TrialFunction, assemble, derivative, dx, inner
 from ufl.classes import Expr, Form
 
-from fdgeom.forms import checked_form, depends_on, simplify, sorted_by, substitute
+from fdgeom.forms import (
+    checked_form,
+    depends_on,
+    simplify,
+    sorted_by,
+    substitute,
+    with_fixed_quadrature,
+)
 from fdgeom.systems.constrained.constraint import Constraint, VelocityConstraint, deficiency
 from fdgeom.systems.constrained.mechanical import MechanicalSystem
 from fdgeom.systems.system import named_energies
@@ -26,7 +33,7 @@ class LagrangianMechanics(MechanicalSystem):
         super().__init__(q, coordinates)
         self._v = velocity
         checked = checked_form("lagrangian", lagrangian, mesh=self.mesh, state=(q, velocity))
-        self._lagrangian = simplify(checked)
+        self._lagrangian = with_fixed_quadrature(checked, q, velocity)
         if not depends_on(self._lagrangian, velocity):
             raise ValueError("lagrangian must depend on the velocity")
         self._hold(bcs, velocity)

@@ -15,6 +15,7 @@ from fdgeom.forms import (
     is_zero,
     random_function,
     simplify,
+    with_fixed_quadrature,
 )
 from fdgeom.identities import Identity, check_now, of_numbers
 from fdgeom.operations import parts
@@ -94,8 +95,10 @@ class SecondOrderSystem(Motion):
             raise ValueError("q must not be of a mixed space where there is a constraint")
         self._energy = energy
         if energy is not None:
-            self._energy = checked_form("energy", energy, mesh=self.mesh, state=(q, v))
-            check_depends("energy", self._energy, q, v)
+            checked = checked_form("energy", energy, mesh=self.mesh, state=(q, v))
+            check_depends("energy", checked, q, v)
+            # The residual has the forces of this energy, with the quadrature of its slopes.
+            self._energy = with_fixed_quadrature(checked, q, v)
         self._check_residual()
 
     def _check_residual(self) -> None:
