@@ -330,6 +330,32 @@ def test_nodes_that_are_held_and_do_not_couple():
         fg.RATTLE(system, 0.01)
 
 
+def test_a_kinetic_energy_that_moves_what_is_held():
+    """p₀ = 0 is not q̇₀ = 0 where T couples p₀ and p₁; in velocities q₀ stays at the node."""
+    mesh = UnitIntervalMesh(2)
+    space, mu = VectorFunctionSpace(mesh, "CG", 1, dim=3), dx(scheme="KMV", degree=1)
+    r, s, mult = Function(space), Function(space), Function(FunctionSpace(mesh, "CG", 1))
+    s.interpolate(as_vector([0.0, 1.0, 0.0]))
+    bc, coupling = DirichletBC(space.sub(0), 0, 1), Constant(1.0)
+    plane = {"constraint": lambda m: m * r[2] * mu, "multiplier": mult, "bcs": bc}
+
+    def system():
+        kinetic = (dot(s, s) + s[0] ** 2 + 2 * coupling * s[0] * s[1]) / 2 * mu
+        return fg.ConstrainedSystem(r, s, kinetic, 1e-12 * r[1] * mu, measure=mu, **plane)
+
+    with pytest.raises(ValueError, match="bcs: with this kinetic energy p = 0 does not hold q"):
+        system()
+    coupling.assign(0.0)
+    stepper = fg.RATTLE(system(), 0.1)
+    coupling.assign(1.0)
+    with pytest.raises(ValueError, match="bcs: with this kinetic energy p = 0 does not hold q"):
+        stepper.advance()
+    lagrangian = (s[0] ** 2 / 2 - s[0] * s[1] + s[1] ** 2 + s[2] ** 2 / 2 - 1e-12 * r[1]) * mu
+    same = fg.LagrangianSystem(r, s, lagrangian, **plane)
+    fg.DiscreteLagrangian(same, 0.1, quadrature="trapezoidal").advance(10)
+    np.testing.assert_allclose(r.dat.data_ro[bc.nodes], [[0.0, 1.0, 0.0]], atol=1e-11)
+
+
 @pytest.mark.parametrize("described_by", ["momentum", "velocity", "velocity, free"])
 def test_energy_error_vanishes_with_the_step(described_by):
     """An energy and a constraint that are no polynomials, on CG1: of order two in the step."""

@@ -19,6 +19,7 @@ from firedrake.assemble import get_assembler
 from ufl.algorithms import expand_derivatives, replace
 from ufl.classes import Expr, Form, Measure
 
+from fdgeom.data import largest
 from fdgeom.execution import FunctionalAssembly, saddle
 from fdgeom.forms import (
     check_depends,
@@ -28,7 +29,7 @@ from fdgeom.forms import (
     simplify,
     with_fixed_quadrature,
 )
-from fdgeom.identities import Identity, difference
+from fdgeom.identities import Identity, check_now, difference
 from fdgeom.operations import Interpolation, Operation, Solve, parts, with_assignments
 from fdgeom.systems.constrained.constraint import Constraint
 from fdgeom.systems.constrained.mechanical import MechanicalModel, MechanicalSystem
@@ -45,6 +46,10 @@ _NOT_POINTWISE = (
     "kinetic: δT/δp is no pointwise expression of p in the space of q. Use one quadrature in "
     "kinetic and as measure, and a mass that is constant along the mesh; for another mass use a "
     "LagrangianSystem with DiscreteLagrangian(quadrature='trapezoidal'), which is RATTLE too"
+)
+_NOT_HELD = (
+    "bcs: with this kinetic energy p = 0 does not hold q (it couples components); use a "
+    "LagrangianSystem with DiscreteLagrangian(quadrature='trapezoidal')"
 )
 # A velocity that is zero everywhere is no quotient of zeros.
 _TINY = 1e-300
@@ -81,7 +86,8 @@ class ConstrainedSystem(MechanicalSystem):
         The measure of the pairing ⟨a, b⟩ = ∫ a·b that defines δT/δp, by default ``dx``. Use mass
         lumping for fields: ``dx(scheme="KMV", degree=1)`` for CG1, here and in ``kinetic``.
     bcs : sequence of DirichletBC, optional
-        Homogeneous conditions on the velocity: q is constant there.
+        Homogeneous conditions on the velocity: q is constant there. ``kinetic`` may not couple a
+        component of p that they hold with a free one.
     coordinates : Function, optional
         Positions of the nodes in space, for output: ``q`` itself for a chain in space.
 
@@ -138,6 +144,9 @@ class ConstrainedSystem(MechanicalSystem):
         self._velocity, pointwise = _pointwise_velocity(kinetic, p, self.pairing)
         changed = f"{_NOT_POINTWISE} (the mass has changed since the system was made)"
         self._demands[changed] = pointwise
+        if self.fixed:
+            self._demands[_NOT_HELD] = self._rest_where_held()
+            check_now(self._demands)
 
     # --- forms ---------------------------------------------------------------------------------
     def pairing(self, a: Expr, b: Expr) -> Form:
@@ -151,6 +160,25 @@ class ConstrainedSystem(MechanicalSystem):
     def potential_derivative(self, w: Expr) -> Form:
         """dV(q)[w] at the present configuration."""
         return derivative(self._potential, self.q, w)
+
+    def _rest_where_held(self) -> Identity:
+        """The identity q̇ = 0 at the degrees of freedom that bcs hold, for any p that is zero there."""
+
+        def equation(put):
+            momentum, values = Function(self.space), put(self.p)
+            speeds = Interpolation(put(self.velocity(momentum)), self.space)
+
+            def defect() -> float:
+                momentum.assign(values)
+                for e in self.fixed:
+                    momentum.dat.data_with_halos.reshape(-1)[e.dofs] = 0.0
+                found = speeds.apply().dat.data_ro.reshape(-1)
+                held = np.concatenate([found[e.dofs[e.dofs < found.size]] for e in self.fixed])
+                return largest(self.comm, held) / max(largest(self.comm, found), _TINY)
+
+            return defect
+
+        return Identity((self.p,), (self._kinetic,), equation)
 
     # --- what the recording reads ----------------------------------------------------------------
     model = cached_property(ConstrainedModel)
