@@ -250,13 +250,16 @@ class HeldNodes(Held):
         given = {f: hold.pose.pose(self._motion.time)[1] for f, hold in poses}
         return poses, PointwiseUpdate(given)
 
-    def orientations(self) -> np.ndarray:
-        """The given quaternions at the motion's time, (nodes of this rank, 4)."""
+    def orientations(self) -> tuple[np.ndarray, np.ndarray]:
+        """The given quaternions at the motion's time and the present ones, (nodes of this rank, 4)."""
         if not any(0 in hold.components for hold in self._moving):
-            return np.empty((0, 4))
+            return np.empty((0, 4)), np.empty((0, 4))
         poses, update = self._oriented
         update.apply()
-        return np.concatenate([f.dat.data_ro_with_halos[hold.nodes] for f, hold in poses])
+        present = self._motion.configuration[1].dat.data_ro_with_halos
+        pairs = [(f.dat.data_ro_with_halos[hold.nodes], present[hold.nodes]) for f, hold in poses]
+        given, found = map(np.concatenate, zip(*pairs, strict=True))
+        return given, found
 
     def assignments(self, t: Expr) -> dict[Function, Expr]:
         targets = self.increment, self.v, self.a

@@ -88,6 +88,8 @@ class EquilibriumPath:
         """Go along the path, in parts, at most to the next bifurcation or change of load by
         ``load_step``; ``SolveFailed`` if even a small part does not converge or leaves the path.
         """
+        time = float(self._problem.motion.time)
+        self._problem.set_time(time, time)
         begin, left, part = self._problem.load, abs(length), abs(length)
         here = self._here(self.direction)
         while left > _LEAST * abs(length):
@@ -123,7 +125,7 @@ class EquilibriumPath:
         for function, source in zip(problem.functions, point.equilibrium, strict=True):
             function.assign(source)
         problem.load = point.load
-        problem.motion.model.set_time(point.time)
+        problem.set_time(point.time, point.time)
         # The branch is sought across the path that has been followed.
         across = np.zeros_like(weights)
         problem.by_node(across)[:, :6] = point.modes[mode].dat.data_ro

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -39,6 +38,9 @@ from fdgeom.operations import Assemble, Copy, Map, Operation
 from fdgeom.operations.dependent import Sources, refresh
 from fdgeom.statics.linear_algebra import gathered, to_scipy
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
+
+# Samples of a given orientation in half a load step; least cosine of half the angle between equal ones.
+_SAMPLES, _SAME = 16, 1 - 1e-9
 
 
 def motion_of(beam) -> RodMotion:
@@ -135,6 +137,8 @@ class EquilibriumProblem:
         self._set_forms()
         #: The last equilibrium and the data that it was found from.
         self.found = Sources(*self.functions, self.residual_form, *self.given_poses())
+        #: The signs with which nodes have the given orientations of the last load step, and these.
+        self._given = np.ones(1), np.zeros(4)
         self._runs: dict[Operation, Run] = {}
         self._x = np.zeros(self._size)
 
@@ -339,22 +343,39 @@ class EquilibriumProblem:
 
     # --- rotations in a step -----------------------------------------------------------------------
     def set_time(self, begin: float, end: float) -> None:
-        """Go to a time; raise SolveFailed if a given orientation turns too far since ``begin``."""
-        # Beyond 180 degrees the increment of a held node would go the short way.
-        turned: list[np.ndarray] = []
-        for time in (begin, (begin + end) / 2, end):
+        """Go to a time; raise SolveFailed if a given orientation turns too far since ``begin``, or is
+        too far from that of its node.
+        """
+        if self.held is None:
+            self.motion.model.set_time(end)
+            return
+        # Beyond 180 degrees the increment of a held node would go the short way. A few samples would
+        # not see whole turns between them.
+        count = 1 if begin == end else 2 * _SAMPLES + 1
+        found = []
+        for time in np.linspace(begin, end, count).tolist():
             self.motion.model.set_time(time)
-            if self.held is not None and begin != end:
-                turned.append(self.held.orientations())
-        cosines = [np.einsum("nk,nk->n", a, b) for a, b in pairwise(turned)]
+            given, node = self.held.orientations()
+            found.append(given)
+        turned, middle = np.array(found), count // 2
+        first, (sign, last) = _cosines(turned, node), self._given
+        # The sign of a node is that of the last step where it still stands, and free elsewhere.
+        stands = sign * _cosines(last, node) > _SAME
+        sign = np.where(stands, sign, np.where(first[0] < 0, -1, 1))
+        first *= sign
+        second = _cosines(turned[middle:], turned[middle])
+        cosines = np.concatenate([first[: middle + 1], second]).min(axis=0)
+        # A node that is put at the end by hand, and not at the begin, does not turn.
+        cosines[(np.abs(first[-1]) > _SAME) & (np.abs(first[0]) < _SAME)] = 1.0
         # A turn by 180 degrees has two ways to go. NaNs are for the solve, which says where.
-        some = bool(np.any(np.array(cosines) < Turns.least + 1e-6))
+        some = bool(np.any(cosines < Turns.least + 1e-6))
         if self.comm.allreduce(some, op=MPI.LOR):
             raise SolveFailed(
                 "the orientation of a GivenPose turns by more than 90 degrees in half a load step, or "
                 "its quaternion jumps to the opposite sign",
                 remedy="take more steps, and give a quaternion that is continuous in time",
             )
+        self._given = np.where(first[-1] < 0, -sign, sign), turned[-1]
 
     def turned(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Rotations of nodes and of sprung joints, for :meth:`check_turned`."""
@@ -444,6 +465,11 @@ class EquilibriumProblem:
         values = self._loads.assemble().dat.data_ro.reshape(-1).copy()
         values[self.rows] = 0.0
         return values
+
+
+def _cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The cosines of half the angles between quaternions."""
+    return (a * b).sum(axis=-1)
 
 
 def _translations_times(factor: Expr, vector: Expr) -> Expr:

@@ -371,15 +371,15 @@ def test_given_pose_bends_to_a_half_circle():
     assert reactions["left"][0] == pytest.approx([0, moment, 0], abs=1e-8)
 
 
-@pytest.mark.parametrize("turns", [0.75, 2.0])
+@pytest.mark.parametrize("turns", [0.75, 2.0, 4.0])
 def test_a_given_pose_turns_the_way_it_is_given(turns):
-    """Torsion by most of a turn or two in one load step: the moment is GJ times the whole angle."""
+    """Torsion by most of a turn or some in one load step: the moment is GJ times the whole angle."""
 
     def orientation(t):
         return as_vector([cos(turns * pi * t), sin(turns * pi * t), 0, 0])
 
     beam = fg.Beam(
-        IntervalMesh(20, 1.0),
+        IntervalMesh(40, 1.0),
         section(1e7, 1e7, 2.0, 1.0),
         left="clamped",
         right=fg.GivenPose(orientation=orientation),
@@ -387,6 +387,57 @@ def test_a_given_pose_turns_the_way_it_is_given(turns):
     statics = fg.StaticEquilibrium(beam)
     statics.solve(time=1.0)
     assert statics.reactions()["right"][0][0] == pytest.approx(4 * np.pi * turns, rel=1e-9)
+
+
+def test_a_given_pose_that_changes_at_one_time():
+    """A Constant turns it, in parts that have one way to go; solve() and follow() refuse others."""
+    c = Constant(0.0)
+    beam = fg.Beam(
+        IntervalMesh(20, 1.0),
+        section(1e7, 1e7, 2.0, 1.0),
+        left="clamped",
+        right=fg.GivenPose(orientation=lambda t: as_vector([cos(c / 2), sin(c / 2), 0, 0])),
+        loads=fg.Load(force=(1.0, 0, 0), at="right"),
+    )
+    statics = fg.StaticEquilibrium(beam)
+
+    def moment():
+        statics.solve()
+        return statics.reactions()["right"][0][0]
+
+    # The same orientation as the quaternion of the other sign.
+    c.assign(2 * np.pi)
+    assert moment() == pytest.approx(0, abs=1e-9)
+    for turn in np.array([1.0, 1.5, 1.8, 2.0]) * np.pi:
+        c.assign(2 * np.pi + turn)
+        for call in (statics.solve, lambda: statics.follow(0.1)):
+            with pytest.raises(fg.LoadStepFailed, match="of a GivenPose turns by more than 90 deg"):
+                call()
+    for turn in np.arange(1, 5) * 0.4 * np.pi:
+        c.assign(2 * np.pi + turn)
+        assert moment() == pytest.approx(2 * turn, rel=1e-9)
+
+
+def test_a_given_pose_that_is_reached_already():
+    """A bar twisted by 0.9 of a turn by hand, as its end is held at the end of the load step."""
+    angle = 1.8 * np.pi
+    beam = fg.Beam(
+        IntervalMesh(20, 1.0),
+        section(1e7, 1e7, 2.0, 1.0),
+        left="clamped",
+        right=fg.GivenPose(
+            orientation=lambda t: as_vector([cos(angle / 2 * t), sin(angle / 2 * t), 0, 0])
+        ),
+        strain_measure="se3",
+    )
+    beam.strain.dat.data_wo[:, 0] = angle
+    s = np.linspace(0, 1, 21)[:, None]
+    zero = 0 * s
+    half = angle / 2 * s
+    beam.orientation.dat.data_wo[:] = np.hstack([np.cos(half), np.sin(half), zero, zero])
+    statics = fg.StaticEquilibrium(beam)
+    statics.solve(time=1.0)
+    assert statics.reactions()["right"][0][0] == pytest.approx(2 * angle, rel=1e-9)
 
 
 def test_sliding_and_pinned_ends():
