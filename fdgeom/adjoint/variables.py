@@ -2,7 +2,8 @@
 
 import warnings
 import weakref
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -236,6 +237,17 @@ def meet(replay: Replay, function: Function) -> None:
         function.create_block_variable()
     elif variable is last and not disk_checkpointing():
         variable.keep(left)
+
+
+@contextmanager
+def completed(replay: Replay) -> Iterator[None]:
+    """If a run fails, what its completed steps have changed counts as given data."""
+    try:
+        yield
+    except BaseException:
+        for f in replay.outputs:
+            meet(replay, f)
+        raise
 
 
 def _warn_of_change(function: Function) -> None:

@@ -341,11 +341,13 @@ class StaticEquilibrium(OffTape, Compiled, NotCopied):
         if not annotate_tape():
             self._run_steps(action, steps, known=self._path.direction is not None)
             return
+        from fdgeom.adjoint import completed
+
         self._motion.consistency.refuse_strains()
         before, path = self._problem.snapshot(), self._path
         direction, points = path.direction, list(path.points)
         noted = [(s, s.values()) for s in (*self._replay.snapshots(), *self._replay.others())]
-        with stop_annotating():
+        with completed(self._replay), stop_annotating():
             point = self._replay.point()
             self._run_steps(action, steps, known=direction is not None)
             point.reach()
@@ -463,6 +465,7 @@ class StaticEquilibrium(OffTape, Compiled, NotCopied):
         found = tuple(map(self._stress_of, self._motion.members))
         return found if self._motion is self.beam else found[0]
 
+    @not_taped
     def stress_at(self, s, beam: Beam | None = None) -> np.ndarray:
         """Stress resultants at an arc length (6,), or at n of them (n, 6): as ``beam.stress_at``.
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from checkpoint_schedules import Revolve, SingleMemoryStorageSchedule
 from derivable import Run, beam, holding, split_body
-from firedrake import Function, FunctionSpace, assemble, dx
+from firedrake import Function, FunctionSpace, IntervalMesh, as_vector, assemble, ds, dx, sqrt
 from firedrake.adjoint import (
     Control,
     ReducedFunctional,
@@ -144,6 +144,25 @@ def test_a_failed_step_leaves_no_block():
     with pytest.raises(fg.StepFailed):
         stepper.advance(3)
     assert not get_working_tape().get_blocks()
+
+
+def test_steps_before_one_that_fails_count_as_given():
+    """An end that moves in a way that is defined for three steps."""
+    mesh = IntervalMesh(2, 1.0)
+    held = fg.GivenPose(position=lambda t: as_vector([0, 0, t**2 * sqrt(0.015 - t)]))
+    beam = fg.Beam(mesh, fg.Section(np.eye(6), np.eye(6)), left=held)
+    stepper = fg.GeneralizedAlpha(beam, 1 / 256)
+    control = Control(beam.momentum)
+    continue_annotation()
+    stepper.advance(1)
+    sentence = "^position was changed where pyadjoint did not record"
+    with pytest.warns(UserWarning, match=sentence), pytest.raises(fg.StepFailed):
+        stepper.advance(10)
+    value = assemble(beam.position[2] * ds(1))
+    pause_annotation()
+    t = 3 / 256
+    assert value == pytest.approx(t**2 * np.sqrt(0.015 - t), rel=1e-9)
+    assert ReducedFunctional(value, control)(beam.momentum.copy(deepcopy=True)) == value
 
 
 def test_one_block_for_all_steps_and_nothing_when_paused():
