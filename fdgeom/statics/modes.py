@@ -4,6 +4,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from firedrake import Function
 from pyadjoint.tape import annotate_tape, stop_annotating
 from scipy.sparse.linalg import ArpackError
 
@@ -18,7 +19,7 @@ from fdgeom.statics.pencil import Pencil, data_of, pencil
 from fdgeom.statics.problem import check_contact, motion_of
 from fdgeom.statics.rigid_motions import held
 from fdgeom.statics.sensitivities import Eigenvalue, EigenvalueData, refuse_unless_simple
-from fdgeom.taping import OffTape
+from fdgeom.taping import OffTape, refuse_annotation
 
 if TYPE_CHECKING:
     from fdgeom.beams import Assembly
@@ -87,10 +88,25 @@ class VibrationModes(OffTape):
         values, vectors, round_off = _lowest(found, number)
         # Signs and turns within a multiple eigenvalue may differ between processes.
         shapes = found.root @ vectors
-        self.eigenvalues, shapes, self._round_off = motion.comm.bcast((values, shapes, round_off))
+        self._values, shapes, self._round_off = motion.comm.bcast((values, shapes, round_off))
         self.beam, self._data = beam, data_of(motion)
         self._taped: dict[int, Eigenvalue] = {}
-        self.shapes = modes_of(shapes.real, free, motion.space)
+        self._shapes = modes_of(shapes.real, free, motion.space)
+
+    @property
+    def eigenvalues(self) -> np.ndarray:
+        self._refuse_recording("eigenvalues")
+        return self._values
+
+    @property
+    def shapes(self) -> list[Function]:
+        self._refuse_recording("shapes")
+        return self._shapes
+
+    def _refuse_recording(self, name: str) -> None:
+        """Refuse an attribute whose derivatives pyadjoint would lose."""
+        what = f"VibrationModes.{name}"
+        refuse_annotation(what, "or take eigenvalue(k), which is recorded")
 
     def eigenvalue(self, k: int) -> float:
         """One of :attr:`eigenvalues`; while pyadjoint records it is on its tape.
@@ -110,9 +126,9 @@ class VibrationModes(OffTape):
         ValueError
             On the tape, if the beam's configuration or coefficients have changed.
         """
-        validation.whole("k", k, least=0, most=len(self.shapes) - 1)
+        validation.whole("k", k, least=0, most=len(self._shapes) - 1)
         if not annotate_tape():
-            return self.eigenvalues[k]
+            return self._values[k]
         found = self._found(k)
         found[-1]()
         if self._data.changed():
@@ -122,7 +138,7 @@ class VibrationModes(OffTape):
             )
 
         def find() -> EigenvalueData:
-            return VibrationModes(self.beam, len(self.shapes), load=self._load)._found(k)
+            return VibrationModes(self.beam, len(self._shapes), load=self._load)._found(k)
 
         if k not in self._taped:
             with stop_annotating():
@@ -130,9 +146,9 @@ class VibrationModes(OffTape):
         return self._taped[k].on_tape()
 
     def _found(self, k: int) -> EigenvalueData:
-        values, alone = self.eigenvalues, isinstance(self._motion, BeamMotion)
+        values, alone = self._values, isinstance(self._motion, BeamMotion)
         check = partial(refuse_unless_simple, values, self._round_off, k, self._symmetric, alone)
-        return float(values[k].real), np.array(self.shapes[k].dat.data_ro), check
+        return float(values[k].real), np.array(self._shapes[k].dat.data_ro), check
 
     @property
     def frequencies(self) -> np.ndarray:
@@ -143,7 +159,8 @@ class VibrationModes(OffTape):
         ValueError
             If the equilibrium is not stable: an ω² is negative or complex.
         """
-        values, rigid = self.eigenvalues, self._rigid
+        self._refuse_recording("frequencies")
+        values, rigid = self._values, self._rigid
         unstable = (values.real < 0) | (
             np.abs(values.imag) > 1e-7 * np.abs(values) + self._round_off
         )
@@ -160,10 +177,10 @@ class VibrationModes(OffTape):
 
     @property
     def _rigid(self) -> np.ndarray:
-        return np.abs(self.eigenvalues) <= self._round_off
+        return np.abs(self._values) <= self._round_off
 
     def __repr__(self) -> str:
-        return f"VibrationModes({type(self.beam).__name__}, {len(self.eigenvalues)} modes)"
+        return f"VibrationModes({type(self.beam).__name__}, {len(self._values)} modes)"
 
 
 def _lowest(found: Pencil, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

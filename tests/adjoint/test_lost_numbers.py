@@ -200,6 +200,8 @@ def test_reactions_are_not_recorded(beam):
         statics.reactions()
     with pytest.raises(NotImplementedError, match=r"^Beam.reactions\(\) is not recorded"):
         beam.reactions()
+    with pytest.raises(NotImplementedError, match=r"^StaticEquilibrium.stress_at\(\) is not rec"):
+        statics.stress_at(0.5)
     with stop_annotating():
         _, force = statics.reactions()["left"]
     pause_annotation()

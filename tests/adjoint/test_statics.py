@@ -12,7 +12,9 @@ from firedrake import (
     as_vector,
     assemble,
     cos,
+    ds,
     sin,
+    sqrt,
 )
 from firedrake.adjoint import (
     Control,
@@ -26,6 +28,7 @@ from firedrake.adjoint import (
 from verification.joined import straight
 
 import fdgeom as fg
+from fdgeom.errors import SolveFailed
 from fdgeom.lie.arrays import quaternion
 
 
@@ -311,6 +314,50 @@ def test_a_point_of_a_path_at_its_load():
     assert slope == pytest.approx(expected, rel=1e-7)
 
 
+def pulled():
+    """A bar of EA = 100 whose force grows with its factor and is not finite after t = 1.5."""
+    mesh = IntervalMesh(4, 1.0)
+    factor = Function(FunctionSpace(mesh, "R", 0)).assign(10.0)
+    section = fg.Section(np.diag([1.0] * 3 + [100.0] * 3), np.diag([1e-3] * 3 + [1.0] * 3))
+    load = fg.Load(force=lambda t: as_vector([factor * sqrt(1.5 - t), 0, 0]), at="right")
+    return fg.Beam(mesh, section, left="clamped", loads=load), factor
+
+
+@pytest.mark.parametrize(
+    "go",
+    [
+        lambda statics: statics.solve(1.0, time=2.0, steps=2, halvings=0),
+        lambda statics: statics.follow(0.01, steps=2),
+    ],
+    ids=["solve", "follow"],
+)
+def test_steps_before_one_that_fails_count_as_given(go, monkeypatch):
+    beam, factor = pulled()
+    statics = fg.StaticEquilibrium(beam)
+    step = statics._path.step
+
+    def once(*arguments):
+        if statics.load:
+            raise SolveFailed("again")
+        beam.time.assign(1.0)
+        step(*arguments)
+
+    monkeypatch.setattr(statics._path, "step", once)
+    control = Control(factor)
+    continue_annotation()
+    # A known variable, as of a system that the tape has moved before.
+    statics.solve(0.0)
+    sentence = "^position was changed where pyadjoint did not record"
+    with pytest.warns(UserWarning, match=sentence), pytest.raises(fg.LoadStepFailed):
+        go(statics)
+    value = assemble(beam.position[0] * ds(2))
+    pause_annotation()
+    stretched = 1 + statics.load * 10 * np.sqrt(0.5) / 100
+    assert stretched > 1.005
+    assert value == pytest.approx(stretched, rel=1e-9)
+    assert ReducedFunctional(value, control)(factor.copy(deepcopy=True)) == value
+
+
 def test_given_poses_made_of_functions_are_refused():
     mesh = IntervalMesh(2, 1.0)
     where = Function(FunctionSpace(mesh, "CG", 1)).assign(1.0)
@@ -383,6 +430,12 @@ def test_eigenvalue():
     statics.solve(1.0)
     modes = fg.VibrationModes(beam, 3)
     value = modes.eigenvalue(1)
+    for name in ("eigenvalues", "frequencies", "shapes"):
+        sentence = (
+            rf"^VibrationModes.{name} is not recorded .* or take eigenvalue\(k\), which is rec"
+        )
+        with pytest.raises(NotImplementedError, match=sentence):
+            getattr(modes, name)
     with pytest.raises(NotImplementedError, match="of the last mode"):
         modes.eigenvalue(2)
     assert modes.eigenvalue(1) == value
