@@ -114,6 +114,7 @@ class DrawnSection(SectionMatrices):
         # The slope times itself is of degree 2p; curved cells and plies take some more.
         quadrature = 3 * degree
         self._element = element = self.regions.element(quadrature)
+        self.regions.check_linear(element)
         #: C, 6×6, at the points of the quadrature.
         self.elasticity = elasticity = self.regions.elasticity(element)
         check_elasticity(elasticity, degree)

@@ -45,12 +45,12 @@ def from_mandel(vector) -> list[list]:
     return rows
 
 
-def _columns(stress: Callable) -> Iterator[list]:
-    """The columns of C: Mandel's vectors of the stress under the six symmetric 3×3 of unit norm."""
+def _columns(stress: Callable, size: float = 1.0) -> Iterator[list]:
+    """The columns of C: Mandel's vectors of the stress under the six symmetric 3×3 of a norm, over it."""
     for i, j, factor in MANDEL:
         strain = np.zeros((3, 3))
-        strain[i, j] = strain[j, i] = 1 / factor
-        yield to_mandel(stress(strain))
+        strain[i, j] = strain[j, i] = size / factor
+        yield [entry / size for entry in to_mandel(stress(strain))]
 
 
 def matrix_of(material: Material) -> np.ndarray:
@@ -90,11 +90,23 @@ class Regions:
             if _knows(material):
                 values[nodes] = matrix_of(material.evaluated(values_at(space, nodes)))
             else:
-                # Of a stress that is known in UFL only.
-                expression = ConditionsInside().of(in_ufl(material))
-                known = Function(field.function_space()).interpolate(expression)
-                values[nodes] = known.dat.data_ro[nodes]
+                values[nodes] = _interpolated(field.function_space(), in_ufl(material))[nodes]
         return field
+
+    def check_linear(self, element) -> None:
+        """Raise ``ValueError`` if a stress that is known in UFL only is not linear in the strain."""
+        space = FunctionSpace(self.mesh, TensorElement(element, shape=(6, 6)))
+        for _, material, nodes in self.nodes(space):
+            if _knows(material):
+                continue
+            # Twice as large, and of the other sign: a stress may differ in compression alone.
+            one, other = (_interpolated(space, in_ufl(material, size))[nodes] for size in (1, -2))
+            differs = np.abs(other - one).max(initial=0.0) > 1e-9 * np.abs(one).max(initial=0.0)
+            if self.mesh.comm.allreduce(bool(differs), op=MPI.LOR):
+                raise ValueError(
+                    f"materials: the stress of {format_value(material)} is not linear in the strain: "
+                    "a section needs a linear one"
+                )
 
     def density(self, element) -> np.ndarray:
         """ρ at the nodes of a scalar element that is discontinuous, on this rank."""
@@ -164,8 +176,15 @@ def values_at(space, nodes: np.ndarray) -> Callable:
 def _knows(material) -> bool:
     """Whether a material and that of its plies have entry-wise formulas, unlike a user's material."""
     while isinstance(material, Ply):
+        if type(material).stress is not Ply.stress:
+            return False
         material = material.material
-    return isinstance(material, Material)
+    return isinstance(material, Material) and type(material).stress is Material.stress
+
+
+def _interpolated(space, expression: Expr) -> np.ndarray:
+    """The values of an expression at the nodes of a space on this rank."""
+    return Function(space).interpolate(ConditionsInside().of(expression)).dat.data_ro
 
 
 def _is_cellwise(value) -> bool:
@@ -174,10 +193,10 @@ def _is_cellwise(value) -> bool:
     return isinstance(value, Function) and value.ufl_element().embedded_superdegree == 0
 
 
-def in_ufl(material) -> Expr:
-    """C of a material, 6×6, from its stress in UFL."""
+def in_ufl(material, size: float = 1.0) -> Expr:
+    """C of a material, 6×6, from its stress in UFL under strains of a size."""
     frame = ufl.as_matrix(np.eye(3).tolist())
-    columns = _columns(lambda strain: material.stress(ufl.as_matrix(strain.tolist()), frame))
+    columns = _columns(lambda strain: material.stress(ufl.as_matrix(strain.tolist()), frame), size)
     return ufl.as_matrix([*zip(*columns, strict=True)])
 
 

@@ -132,6 +132,27 @@ def test_materials_of_all_kinds():
     assert turned.stiffness == pytest.approx(by_tag.stiffness, rel=1e-12, abs=1e-13)
 
 
+class Twice(fg.Isotropic):
+    """A material whose stress is derived from that of another one."""
+
+    def stress(self, strain, frame):
+        return 2 * super().stress(strain, frame)
+
+
+class Slanted(fg.Ply):
+    """A ply with a stress of its own."""
+
+    def stress(self, strain, frame):
+        return 2 * super().stress(strain, frame)
+
+
+@pytest.mark.parametrize("make", [Twice, lambda *data: Slanted(fg.Isotropic(*data))])
+def test_a_derived_material_has_its_own_stress(make):
+    """Twice E A."""
+    section = fg.Section.from_mesh(rectangle(1.0, 0.75, 4), make(1.0, 0.3, 1.0), origin="tension")
+    assert section.stiffness[3, 3] == pytest.approx(2 * 0.75, rel=1e-9)
+
+
 def test_multigrid_and_command_line():
     exact = drawn().stiffness
     multigrid = drawn(solver_parameters={"pc_type": "gamg"})

@@ -6,6 +6,7 @@ from firedrake import (
     COMM_WORLD,
     Constant,
     Function,
+    Identity,
     IntervalMesh,
     Mesh,
     SpatialCoordinate,
@@ -13,6 +14,9 @@ from firedrake import (
     UnitIcosahedralSphereMesh,
     VectorFunctionSpace,
     as_vector,
+    conditional,
+    inner,
+    tr,
 )
 from sections.drawn import BECAS, STEEL, halves, rectangle
 
@@ -71,6 +75,24 @@ class Stiff:
     density = 1.0
 
 
+class Stiffening:
+    """Its stress grows faster than the strain."""
+
+    density = 1.0
+
+    def stress(self, strain, frame):
+        return 2 * (1 + 3 * inner(strain, strain)) * strain + tr(strain) * Identity(3)
+
+
+class Cable:
+    """Ten times softer in compression."""
+
+    density = 1.0
+
+    def stress(self, strain, frame):
+        return conditional(tr(strain) < 0, 0.2, 2) * strain
+
+
 make = fg.Section.from_mesh
 
 
@@ -104,6 +126,16 @@ make = fg.Section.from_mesh
         ),
         (lambda: make(square(), Skew()), ValueError, "materials: a stress is not the derivative"),
         (lambda: make(square(), Soft()), ValueError, "materials: "),
+        (
+            lambda: make(square(), Stiffening()),
+            ValueError,
+            "materials: the stress of a Stiffening is not",
+        ),
+        (
+            lambda: make(square(), fg.Ply(Cable())),
+            ValueError,
+            "materials: the stress of a Ply is not",
+        ),
         (
             lambda: make(square(), fg.Isotropic(Constant(-1.0), 0.3, 1.0)),
             ValueError,
