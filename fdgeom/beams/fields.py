@@ -28,7 +28,7 @@ from fdgeom.clock import Time
 from fdgeom.line import check_line, coordinates_of, extent
 from fdgeom.measures import cell_length, ends, gauss, gauss_lobatto
 from fdgeom.operations.dependent import private
-from fdgeom.sections.matrices import MatrixAlong, SectionMatrices, body_matrix
+from fdgeom.sections.matrices import MatrixAlong, SectionMatrices, body_matrix, check_inertia
 from fdgeom.validation import choice, instance, number
 
 DEGREES = (1, 2, 3, 4)
@@ -91,10 +91,9 @@ class BeamFields:
         of = section.made_of
         section.check_unchanged()
         self.stiffness = body_matrix("section.stiffness", stiffness, mesh, in_cells, of)
-        self.inertia = body_matrix("section.inertia", inertia, mesh, at_nodes, of)
-        self.compliance_of_inertia = body_matrix(
-            "section.inertia", inertia, mesh, at_nodes, of, inverse=True
-        )
+        given = "section.inertia", inertia, mesh, at_nodes, of
+        self.inertia = body_matrix(*given, check=check_inertia)
+        self.compliance_of_inertia = body_matrix(*given, check=check_inertia, inverse=True)
         self.law = LINEAR if law is None else law
         moving = (self.state, *self.functions().values())
         self.sampled_law = sampled_law(self.law, self.stiffness, mesh, in_cells, moving)

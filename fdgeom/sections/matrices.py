@@ -7,7 +7,7 @@ in them a strain is (twist, two curvatures, stretch, two shears).
 import json
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -321,6 +321,12 @@ def check_positive_definite(name: str, matrices: np.ndarray) -> None:
         )
 
 
+def check_inertia(name: str, matrices: np.ndarray) -> None:
+    """Raise ``ValueError`` unless matrices (..., 6, 6) are positive definite, with rotation first."""
+    check_positive_definite(name, matrices)
+    _check_order(matrices)
+
+
 def check_masses(inertia: np.ndarray, axis: int) -> None:
     """Warn of an inertia [[J, mĉ], [-mĉ, mI]] that no cross-section has."""
     _check_order(inertia)
@@ -359,8 +365,9 @@ def check_table(inertia: np.ndarray, axis: int) -> None:
 
 def _check_order(inertia: np.ndarray) -> None:
     """``ValueError`` for rows in another order, detected by equalities that hold to the last digit."""
-    J, mass = inertia[:3, :3], inertia[3:, 3:]
-    if _off_mass(J) < _EXACT and _off_mass(mass) > _ROUGH and _polar_axes(mass):
+    J, mass = inertia[..., :3, :3], inertia[..., 3:, 3:]
+    moved = (_off_mass(J) < _EXACT) & (_off_mass(mass) > _ROUGH)
+    if any(_polar_axes(moments) for moments in np.unique(mass[moved], axis=0)):
         raise ValueError(
             "inertia: its first three rows are those of a mass, the last three those of moments of "
             "inertia; give rotation first, while tables of other programs often begin with translation"
@@ -374,10 +381,10 @@ def _other_axis(found: int, axis: int) -> str:
     )
 
 
-def _off_mass(block: np.ndarray) -> float:
-    """Deviation of a block from m I, relative to m."""
-    mass = np.trace(block) / 3
-    return np.abs(block - mass * np.eye(3)).max() / mass
+def _off_mass(blocks: np.ndarray) -> np.ndarray:
+    """Deviation of blocks (..., 3, 3) from m I, relative to m."""
+    mass = np.trace(blocks, axis1=-2, axis2=-1) / 3
+    return np.abs(blocks - mass[..., None, None] * np.eye(3)).max(axis=(-2, -1)) / mass
 
 
 def _polar_axes(J: np.ndarray) -> list[int]:
@@ -445,13 +452,22 @@ def check_stations(stations) -> tuple[np.ndarray, list]:
 
 
 # --- in forms --------------------------------------------------------------------------------------
-def body_matrix(name: str, value, mesh, element, of: Sequence[MadeOnce], *, inverse: bool = False):
+def body_matrix(
+    name: str,
+    value,
+    mesh,
+    element,
+    of: Sequence[MadeOnce],
+    *,
+    inverse: bool = False,
+    check: Callable[[str, np.ndarray], None] = check_positive_definite,
+):
     """A 6×6 matrix (or its inverse) for use in forms: a Constant, or a field that follows the
     Functions and Constants in an expression.
     """
     # The nodes of `element`, of scalars, are the quadrature points that the matrix is needed at:
-    # ValueError, which calls it `name`, if it is not symmetric positive definite at each. Changes
-    # of the objects in `of`, from which the value was made, are refused.
+    # `check(name, matrices)` raises ValueError if it is wrong at one. Changes of the objects in `of`,
+    # from which the value was made, are refused.
     if isinstance(value, np.ndarray):
         make = _constant_matrix.__wrapped__ if of else _constant_matrix
         return made_once(make(np.asarray(value, dtype=float).tobytes(), inverse), of)
@@ -461,8 +477,8 @@ def body_matrix(name: str, value, mesh, element, of: Sequence[MadeOnce], *, inve
     elif isinstance(value, Function) and is_real(value):
         # Of a drawn section: a number of another mesh.
         value = set_by(Broadcast(value, Function(space, name=value.name())))
-    check = partial(check_positive_definite, name)
-    return made_once(sampled(name, value, space, check=check, inverse=inverse, private=True), of)
+    field = sampled(name, value, space, check=partial(check, name), inverse=inverse, private=True)
+    return made_once(field, of)
 
 
 @lru_cache(maxsize=64)

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from firedrake import IntervalMesh
+from firedrake import Constant, IntervalMesh, SpatialCoordinate
 from verification.joined import straight
 
 import fdgeom as fg
@@ -75,6 +75,12 @@ def test_order_of_rows():
         fg.Section(K, M, axis=2)
     with pytest.raises(ValueError, match="^inertia: its first three rows are those of a mass"):
         fg.Section.from_table(section.stiffness, section.inertia, convention="beamdyn")
+    mesh = IntervalMesh(2, 1.0)
+    (s,) = SpatialCoordinate(mesh)
+    for axis, matrix in ((2, M), (0, np.diag([2.0, 2.0, 2.0, 0.02, 0.01, 0.01]))):
+        tapered = fg.Section(np.eye(6), (1 + 0.1 * s) * Constant(matrix), axis=axis)
+        with pytest.raises(ValueError, match="^inertia: its first three rows are those of a mass"):
+            fg.Beam(mesh, tapered)
 
 
 @pytest.mark.parametrize("name", list(CONVENTIONS))
