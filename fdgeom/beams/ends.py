@@ -17,7 +17,7 @@ from ufl.classes import Zero
 from ufl.core.expr import Expr
 
 from fdgeom.beams.rod.variation import Pose, spin
-from fdgeom.data import largest
+from fdgeom.data import Field, largest
 from fdgeom.errors import SolveFailed
 from fdgeom.execution import PointwiseUpdate
 from fdgeom.lie import join, quaternion
@@ -244,22 +244,23 @@ class HeldNodes(Held):
                 )
 
     @cached_property
-    def _oriented(self) -> tuple[list[tuple[Function, Hold]], PointwiseUpdate]:
-        space = self._motion.configuration[1].function_space()
+    def _oriented(self) -> tuple[list[tuple[Field, np.ndarray]], PointwiseUpdate | None]:
+        orientation = self._motion.configuration[1]
+        space = orientation.function_space()
         poses = [(Function(space), hold) for hold in self._moving if 0 in hold.components]
         given = {f: hold.pose.pose(self._motion.time)[1] for f, hold in poses}
-        return poses, PointwiseUpdate(given)
+        dofs = [(4 * hold.nodes[:, None] + np.arange(4)).ravel() for _, hold in poses]
+        fields = [(Field(f), d) for (f, _), d in zip(poses, dofs, strict=True)]
+        fields += [(Field(orientation), d) for d in dofs]
+        return fields, PointwiseUpdate(given) if given else None
 
-    def orientations(self) -> tuple[np.ndarray, np.ndarray]:
-        """The given quaternions at the motion's time and the present ones, (nodes of this rank, 4)."""
-        if not any(0 in hold.components for hold in self._moving):
-            return np.empty((0, 4)), np.empty((0, 4))
-        poses, update = self._oriented
+    def orientations(self) -> np.ndarray:
+        """The given quaternions at the motion's time and the present ones, (2, nodes of this rank, 4)."""
+        fields, update = self._oriented
+        if update is None:
+            return np.empty((2, 0, 4))
         update.apply()
-        present = self._motion.configuration[1].dat.data_ro_with_halos
-        pairs = [(f.dat.data_ro_with_halos[hold.nodes], present[hold.nodes]) for f, hold in poses]
-        given, found = map(np.concatenate, zip(*pairs, strict=True))
-        return given, found
+        return np.concatenate([f.at(dofs) for f, dofs in fields]).reshape(2, -1, 4)
 
     def assignments(self, t: Expr) -> dict[Function, Expr]:
         targets = self.increment, self.v, self.a

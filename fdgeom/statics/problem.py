@@ -40,7 +40,7 @@ from fdgeom.statics.linear_algebra import gathered, to_scipy
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
 # Samples of a given orientation in half a load step; least cosine of half the angle between equal ones.
-_SAMPLES, _SAME = 16, 1 - 1e-9
+_SAMPLES, _SAME = 8, 1 - 1e-9
 
 
 def motion_of(beam) -> RodMotion:
