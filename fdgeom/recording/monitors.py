@@ -115,12 +115,15 @@ class FormMonitor(Described):
 
     def __call__(self, system) -> dict[str, float | list[float]]:
         """The present values by name; while pyadjoint records, they are functionals on its tape."""
-        found, times = self._checked_forms(system), {}
+        times: dict = {}
         if annotate_tape() and hasattr(system, "model"):
             # A replay is to read the time of this sample.
             times = {clock: Constant(float(clock)) for clock in system.model.clocks}
         sample = partial(_assembled, times=times)
-        with nullcontext() if annotate_tape() else system.consistency.prepared():
+        prepared = not annotate_tape() and hasattr(system, "consistency")
+        with system.consistency.prepared() if prepared else nullcontext():
+            # Here, as fields that depend on the state are computed for it.
+            found = self._checked_forms(system)
             return {name: _each(forms, partial(sample, name=name)) for name, forms in found.items()}
 
 
@@ -274,8 +277,9 @@ class Probe(Described):
             raise ValueError(f"{here}: {reason}") from exc
         # Firedrake extrapolates to points up to mesh.tolerance, half a cell, outside of the mesh.
         (cell,), _, (off,) = mesh.locate_cells_ref_coords_and_dists(point)
-        if mesh.comm.allreduce(off if cell >= 0 else np.inf, op=MPI.MIN) > _OUTSIDE:
-            raise ValueError(f"{here}: it is outside the mesh")
+        off = mesh.comm.allreduce(off if cell >= 0 else np.inf, op=MPI.MIN)
+        if off > _OUTSIDE:
+            raise ValueError(f"{here}: it is outside the mesh, by {off:.1e} of a cell")
 
     def sample(self) -> dict[str, float | np.ndarray]:
         """Return the present value by name."""

@@ -154,7 +154,8 @@ def run(
                             item.write(stepper)
                 bar.goto(done)
                 signals.check()
-                total = bar.max = _total(stepper, until, done, total)
+                if done < total:  # an output may have set Δt
+                    total = bar.max = _total(stepper, until, done, total)
                 if done == total:
                     break
                 most = min(total - done, *(n - done % n for n in (sampled, *written)))

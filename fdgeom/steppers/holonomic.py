@@ -47,13 +47,18 @@ class HolonomicStepper(Stepper):
 
     def started(self, operations):
         super().started(operations)
-        for watched in self._watched:
-            watched.take()
+        self._take_watched()
 
     def finished(self):
         super().finished()
+        self._take_watched()
+
+    def _take_watched(self) -> None:
+        own = (self._constraint_data, self._configuration)
         for watched in self._watched:
-            watched.take()
+            # A replay does not put these two back.
+            if not (in_replay() and watched in own):
+                watched.take()
 
     def _unknown(self, name: str):
         """An unknown like (q̇, λ), its parts, and the tests that go with them."""

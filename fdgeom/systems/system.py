@@ -371,15 +371,19 @@ class System(NotCopied, Fixed, ABC):
 
     def constraint_defect(self) -> float:
         """Largest |g(q)|, averaged with each test function of the multiplier's space."""
+        if not self.constraint:
+            return 0.0
         with stop_annotating(), self.consistency.prepared():
-            return self.constraint.defect() if self.constraint else 0.0
+            return self.constraint.defect()
 
     def velocity_defect(self) -> float:
         """Largest |A(q) q̇|, A = Dg for g(q) = 0, averaged with each test function of the multiplier's
         space.
         """
+        if not self.constraint:
+            return 0.0
         with stop_annotating(), self.consistency.prepared():
-            return self.constraint.rate(self.velocity()) if self.constraint else 0.0
+            return self.constraint.rate(self.velocity())
 
     def _momentum_named(self, name: str) -> np.ndarray:
         with self._measured(name, "Momentum"):

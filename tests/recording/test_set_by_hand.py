@@ -359,3 +359,5 @@ def test_the_first_sample_of_an_auxiliary_function():
     psi.assign(0.0)
     stepper.prepare()
     assert psi.dat.data_ro[0] == pytest.approx(expected[1], rel=1e-13)
+    z.dat.data_wo[:] = [7, 0]
+    assert fg.Functional("psi", psi * dx)(system)["psi"] == pytest.approx(7.0, rel=1e-13)

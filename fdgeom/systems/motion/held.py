@@ -1,6 +1,7 @@
 """Degrees of freedom of a motion that are held, or prescribed in time."""
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 
 import numpy as np
 import ufl
@@ -97,7 +98,7 @@ class GivenMotion(Held):
         values = [given_value(bc) for bc in bcs]
         rates = [_rate(value, symbol) for value in values]
         second = [_rate(rate, symbol) for rate in rates]
-        self._third = [_rate(rate, symbol) for rate in second]
+        self._second, self._symbol = second, symbol
         # Also where the rates vanish, as of a value that jumps.
         given = [g for g in values if isinstance(g, Expr)]
         self.at_rest = tuple(
@@ -151,8 +152,14 @@ class GivenMotion(Held):
 
     def update_jerk(self) -> None:
         """Evaluate the third derivatives, which starts alone need, at the motion's time."""
-        for bc, third in zip(self.conditions, self._third, strict=True):
-            _Value(bc, 0 if third is None else third).apply(self.jerk)
+        for value in self._jerks:
+            value.apply(self.jerk)
+
+    @cached_property
+    def _jerks(self) -> list["_Value"]:
+        thirds = [_rate(rate, self._symbol) for rate in self._second]
+        pairs = zip(self.conditions, thirds, strict=True)
+        return [_Value(bc, 0 if third is None else third) for bc, third in pairs]
 
     def put(self) -> None:
         self.update()

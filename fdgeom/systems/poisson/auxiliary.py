@@ -162,6 +162,10 @@ class Auxiliary:
             name=" and ".join(self.names),
         )
 
+    def holds(self) -> bool:
+        """Whether nothing has changed since the last solve."""
+        return not self._read.changed()
+
     @not_taped
     def update(self) -> None:
         """Solve for the ψ and λ of the present state, unless nothing has changed."""

@@ -180,6 +180,10 @@ class PoissonModel(Model):
 class PoissonConsistency(Consistency):
     """Keeps auxiliary functions consistent with the state."""
 
+    def holds(self) -> bool:
+        auxiliary = self._system.auxiliary
+        return super().holds() and (auxiliary is None or auxiliary.holds())
+
     def prepare(self) -> None:
         super().prepare()
         self._system._update_auxiliary()
