@@ -15,6 +15,7 @@ from firedrake import (
     dx,
     sin,
 )
+from scipy.integrate import solve_ivp
 from verification.constrained_systems import GRAVITY, chain
 
 import fdgeom as fg
@@ -57,3 +58,35 @@ def test_chain_against_rattle(start):
             assert system.constraint_defect() < 4e-15
         errors.append(np.abs(system.q.dat.data_ro - exact.q.dat.data_ro).max())
     assert np.log2(np.array(errors[:-1]) / errors[1:]) == pytest.approx(2, abs=0.1)
+
+
+def test_first_multiplier_below_a_support_that_moves():
+    """A pendulum on the support (t³, 2t³), by SciPy: of second order from the first step on."""
+
+    def pull(t, z):
+        """The force without the rod, and that of the rod along it, per mass."""
+        force = np.array([0.0, -GRAVITY]) - 6 * t * np.array([1.0, 2.0])
+        return force, -(z[:2] @ force + z[2:] @ z[2:])
+
+    def slope(t, z):
+        force, rod = pull(t, z)
+        return np.concatenate([z[2:], force + rod * z[:2]])
+
+    def error(h):
+        mesh = IntervalMesh(1, 1.0)
+        space = VectorFunctionSpace(mesh, "CG", 1, dim=2)
+        q, v, multiplier = Function(space), Function(space), Function(FunctionSpace(mesh, "DG", 0))
+        q.interpolate(as_vector([SpatialCoordinate(mesh)[0], 0.0]))
+        system = fg.SecondOrderSystem(
+            lambda q, v, a, t, w: (dot(a, w) + GRAVITY * w[1]) * dx(scheme="KMV", degree=1), q, v,
+            bcs=lambda t: DirichletBC(space, as_vector([t**3, 2 * t**3]), 1),
+            constraint=lambda mult: 0.5 * mult * (dot(q.dx(0), q.dx(0)) - 1) * dx,
+            multiplier=multiplier,
+        )  # fmt: skip
+        fg.GeneralizedAlpha(system, h, start="consistent").advance(1)
+        z = solve_ivp(slope, (0, h), [1.0, 0, 0, 0], rtol=1e-12, atol=1e-14).y[:, -1]
+        # Half of the mass is at the end.
+        return abs(multiplier.dat.data_ro[0] + pull(h, z)[1] / 2)
+
+    errors = np.array([error(h) for h in (0.02, 0.01, 0.005)])
+    assert np.log2(errors[:-1] / errors[1:]) == pytest.approx(2, abs=0.25)

@@ -151,8 +151,6 @@ class Accelerations:
         """d/dt of :meth:`_balance`, as everything moves."""
         motion, condition = self._motion, self._motion.constraint
         v, a, time = motion.v, motion.acceleration, motion.time
-        # The unknown is zero where the motion is given: there a is v̇, as after steps.
-        jerk = jerk if motion.held is None else jerk + motion.held.jerk
         # The time as a coefficient, so that UFL can differentiate by it.
         clock = Function(FunctionSpace(motion.mesh, "DG", 0), name="time")
 
@@ -173,7 +171,9 @@ class Accelerations:
         """d/dt of a form f(g) of g, v and v̇."""
         motion = self._motion
         v, a, form = motion.v, motion.acceleration, f(motion.configuration)
-        return motion.rate(f, v) + derivative(form, v, a) + derivative(form, a, jerk)
+        rate = motion.rate(f, v) + derivative(form, v, a) + derivative(form, a, jerk)
+        # The unknown is zero where the motion is given: there a is v̇, as after steps.
+        return rate if motion.held is None else rate + derivative(form, a, motion.held.jerk)
 
     def _normal(self, change: Expr, multiplier: Expr, test: Expr, nu: Expr) -> Form:
         motion, condition = self._motion, self._motion.constraint
