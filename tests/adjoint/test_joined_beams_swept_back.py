@@ -12,6 +12,7 @@ from fdgeom.adjoint import steps as replayed
 from fdgeom.adjoint.block import replay_of
 from fdgeom.compile.unit import Unit
 from fdgeom.line import without_links
+from fdgeom.operations import Reason
 
 STEPS, DT = 6, 0.01
 
@@ -81,7 +82,8 @@ def test_steps_that_compiled_code_gave_up(memory, monkeypatch):
             return advance(unit, steps, t, dt, elapsed=elapsed, back=back, **more)
         if bad[0]:
             advance(unit, bad[0], t, dt, elapsed=elapsed, **more)
-        return -1, bad[0], next(k for k, code in enumerate(unit.codes) if code.test is not None)
+        solve = next(k for k, code in enumerate(unit.codes) if code.test is not None)
+        return Reason.TOO_MANY, bad[0], solve
 
     monkeypatch.setattr(Unit, "advance", failing)
     with pytest.warns(UserWarning, match="went through PETSc SNES.*too many iterations"):
