@@ -232,7 +232,7 @@ class HeldNodes(Held):
             if self._motion.comm.allreduce(int(not np.all(np.isfinite(values)))):
                 t = float(self._motion.time.dat.data_ro[0])
                 # The Cayley vector of half a turn is infinite.
-                given = np.concatenate([self.orientations().ravel(), values[hold.dofs % 6 > 2]])
+                given = np.concatenate([self.orientations()[0].ravel(), values[hold.dofs % 6 > 2]])
                 if not self._motion.comm.allreduce(int(not np.all(np.isfinite(given)))):
                     raise SolveFailed(
                         f"{hold}, but is elsewhere, half a turn away, at t = {t:.8g}",
