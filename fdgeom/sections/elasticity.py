@@ -210,7 +210,14 @@ def change_of(regions: Regions, parameter, tag, element) -> tuple[np.ndarray, np
     elasticity, density = np.zeros((count, 6, 6)), np.zeros(count)
     found = False
     for here, material, nodes in regions.nodes(space):
-        if tag not in (None, here) or not _knows(material):
+        if tag not in (None, here):
+            continue
+        if not _knows(material):
+            if name in _names_in(material):
+                raise ValueError(
+                    f"parameter: the stress of {format_value(material)} is a user's own; take finite "
+                    "differences"
+                )
             continue
         moved = _moved(material.evaluated(values_at(space, nodes)), name, index)
         if moved is None:
@@ -224,6 +231,15 @@ def change_of(regions: Regions, parameter, tag, element) -> tuple[np.ndarray, np
             "finite differences of those"
         )
     return elasticity, density
+
+
+def _names_in(material) -> set[str]:
+    """The parameters of a material, and of the material of a ply."""
+    names = set()
+    while isinstance(material, Material):
+        names |= vars(material).keys()
+        material = getattr(material, "material", None)
+    return names
 
 
 def _moved(material, name: str, index: int | None):

@@ -138,7 +138,7 @@ class EquilibriumProblem:
         #: The last equilibrium and the data that it was found from.
         self.found = Sources(*self.functions, self.residual_form, *self.given_poses())
         #: The signs with which nodes have the given orientations of the last load step, and these.
-        self._given = np.ones(1), np.zeros(4)
+        self._given = self._coming = np.ones(1), np.zeros(4)
         self._runs: dict[Operation, Run] = {}
         self._x = np.zeros(self._size)
 
@@ -351,9 +351,11 @@ class EquilibriumProblem:
             return
         # Beyond 180 degrees the increment of a held node would go the short way. A few samples would
         # not see whole turns between them.
-        count = 1 if begin == end else 2 * _SAMPLES + 1
-        found = []
-        for time in np.linspace(begin, end, count).tolist():
+        samples = np.linspace(0, 1, 1 if begin == end else _SAMPLES + 1)
+        # Unequal parts, of which no number of whole turns is missed.
+        halves = np.concatenate([0.5 * samples**1.3, 0.5 + 0.5 * samples[1:] ** 1.3])
+        count, found = len(halves), []
+        for time in (*(begin + (end - begin) * halves[:-1]).tolist(), end):
             self.motion.model.set_time(time)
             given, node = self.held.orientations()
             found.append(given)
@@ -375,7 +377,7 @@ class EquilibriumProblem:
                 "its quaternion jumps to the opposite sign",
                 remedy="take more steps, and give a quaternion that is continuous in time",
             )
-        self._given = np.where(first[-1] < 0, -sign, sign), turned[-1]
+        self._coming = np.where(first[-1] < 0, -sign, sign), turned[-1]
 
     def turned(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Rotations of nodes and of sprung joints, for :meth:`check_turned`."""
@@ -389,6 +391,7 @@ class EquilibriumProblem:
             self.motion.turns.check_branch(branch)
         if self.motion.joints is not None and (message := self.motion.joints.reversed()):
             raise SolveFailed(message, remedy="take more steps")
+        self._given = self._coming  # the nodes stand there now
 
     # --- the unknown -----------------------------------------------------------------------------
     def start(self) -> np.ndarray:

@@ -1,9 +1,11 @@
 """Gradients through steps of joined beams: the fields of the beams and those of their network."""
 
+import numpy as np
 import pytest
 from derivable import Run, directions, objective
-from firedrake import assemble, dx, inner
-from verification.joined import double_pendulum
+from firedrake import Function, FunctionSpace, UnitIntervalMesh, as_vector, assemble, dx, inner
+from firedrake.adjoint import Control, ReducedFunctional, continue_annotation, pause_annotation
+from verification.joined import double_pendulum, straight
 
 import fdgeom as fg
 
@@ -60,3 +62,35 @@ def test_a_strain_does_not_say_where_a_beam_is(run):
     strain = run.functions["strain of beam 0"]
     with pytest.raises(NotImplementedError, match="take position, orientation and velocity"):
         fg.gradient(run.stepper, 1, run.objective, [strain])
+
+
+@pytest.mark.parametrize("moves_before", [False, True])
+def test_steps_after_an_equilibrium_on_a_tape(moves_before):
+    """A replay by another load has the value of a run without a tape."""
+
+    def run(value, record=False):
+        force = Function(FunctionSpace(UnitIntervalMesh(1), "R", 0)).assign(value)
+        section = fg.Section(np.diag([1.0, 2.0, 1.5, 90.0, 80.0, 70.0]), np.eye(6))
+        first = straight((0, 0, 0), (1.0, 0, 0), 2, section, left="clamped")
+        load = fg.Load(force=as_vector([0, 0.2, force]), at=0.5)
+        second = straight((1.0, 0, 0), (1.0, 0, 1.0), 2, section, right="clamped", loads=load)
+        hinge = fg.Revolute(first.right, second.left, axis=(0, 1, 0))
+        assembly = fg.Assembly([first, second], [hinge])
+        stepper, statics = fg.GeneralizedAlpha(assembly, 0.01), fg.StaticEquilibrium(assembly)
+        if record:
+            continue_annotation()
+        if moves_before:
+            stepper.advance(2)
+        statics.solve()
+        stepper.advance(2)
+        value = assemble(inner(second.position, second.position) * dx(degree=2))
+        if record:
+            pause_annotation()
+        return force, value
+
+    force, value = run(0.5, record=True)
+    assert value == pytest.approx(run(0.5)[1], rel=1e-12)
+    replayed = ReducedFunctional(value, Control(force))
+    other = force.copy(deepcopy=True).assign(0.8)
+    # Newton's iterations of statics end at round-off.
+    assert replayed(other) == pytest.approx(run(0.8)[1], rel=1e-11)

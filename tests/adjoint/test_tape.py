@@ -146,23 +146,24 @@ def test_a_failed_step_leaves_no_block():
     assert not get_working_tape().get_blocks()
 
 
-def test_steps_before_one_that_fails_count_as_given():
-    """An end that moves in a way that is defined for three steps."""
+def test_steps_after_one_that_fails():
+    """An end that moves in a way that is defined for three steps, the last of which go on with less."""
     mesh = IntervalMesh(2, 1.0)
     held = fg.GivenPose(position=lambda t: as_vector([0, 0, t**2 * sqrt(0.015 - t)]))
     beam = fg.Beam(mesh, fg.Section(np.eye(6), np.eye(6)), left=held)
     stepper = fg.GeneralizedAlpha(beam, 1 / 256)
-    control = Control(beam.momentum)
+    control, at_rest = Control(beam.momentum), beam.momentum.copy(deepcopy=True)
     continue_annotation()
     stepper.advance(1)
-    sentence = "^position was changed where pyadjoint did not record"
-    with pytest.warns(UserWarning, match=sentence), pytest.raises(fg.StepFailed):
+    with pytest.raises(fg.StepFailed):
         stepper.advance(10)
-    value = assemble(beam.position[2] * ds(1))
+    stepper.dt = 1 / 1024
+    sentence = "^position was changed where pyadjoint did not record"
+    with pytest.warns(UserWarning, match=sentence):
+        stepper.advance(2)
+    value = assemble(beam.position[2] * ds(1)) + assemble(beam.velocity[5] * ds(2))
     pause_annotation()
-    t = 3 / 256
-    assert value == pytest.approx(t**2 * np.sqrt(0.015 - t), rel=1e-9)
-    assert ReducedFunctional(value, control)(beam.momentum.copy(deepcopy=True)) == value
+    assert ReducedFunctional(value, control)(at_rest) == value
 
 
 def test_one_block_for_all_steps_and_nothing_when_paused():

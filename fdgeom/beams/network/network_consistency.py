@@ -63,9 +63,10 @@ class NetworkConsistency(RodConsistency):
     def _copies(self, found, *, given):
         ours, theirs = self.own.changed_keys(), self.written.changed_keys()
         theirs.update(key(f) for op in found for f in op.writes)
-        placed = self.was_placed()
+        if not (placed := self.was_placed()):
+            ours -= self._poses
         moving = theirs.intersection(key(beam.velocity) for beam in self._beams)
-        if moving and ours:
+        if moving and key(self._motion.v) in ours:
             raise ValueError(_BOTH)
         copies: list[Operation] = []
         if theirs or given:
@@ -77,16 +78,28 @@ class NetworkConsistency(RodConsistency):
     def was_placed(self):
         if self.own.changed_keys().isdisjoint(self._poses):
             return False
-        # The beams have changed, too, if the last common values do not come back from them.
         present = Snapshot([*self._motion.configuration, self._motion.v])
         present.take()
-        self.own.restore()
-        self.perform(self._from_beams[:1])
-        both = not self.own.holds()
-        present.restore()
+        try:
+            self.perform(self._from_beams[:1])
+            if present.holds():  # the beams are there already, as in replays after statics
+                return False
+            # The beams have changed, too, if the last common values do not come back from them.
+            self.own.restore()
+            self.perform(self._from_beams[:1])
+            both = not self.own.holds()
+        finally:
+            present.restore()
         if both:
             raise ValueError(_BOTH)
         return True
+
+    def is_placed(self):
+        # v of the assembly alone leaves the configuration where steps have left it.
+        return self.own.changed_keys() != {key(self._motion.v)} or not self._of_beams_hold()
+
+    def _of_beams_hold(self) -> bool:
+        return all(snapshot.holds() for snapshot in self.snapshots[:-1])
 
     @cached_property
     def after_steps(self) -> list[Operation]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pyadjoint.tape import stop_annotating
 
 from fdgeom.files import as_path, writing
 from fdgeom.lie.arrays import quaternion
@@ -108,7 +109,8 @@ def save_scene(
     units = check_units(units, names) | (FIELDS if units == "SI" else {})
     cases: list[dict] = []
     if isinstance(shapes, VibrationModes):
-        shapes, cases = _shapes_of(shapes, units.get("time"))
+        with stop_annotating():
+            shapes, cases = _shapes_of(shapes, units.get("time"))
     if not holds_shapes("shapes", shapes):
         return None
     unit = units.get("time", "") if parameter == "t" else ""
