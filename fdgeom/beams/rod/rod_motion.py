@@ -275,7 +275,7 @@ class RodMotion(RodSystem, Motion):
         self.consistency.prepare()
         if self.step_forces is not None and self.step_forces.belong():
             return self.step_forces
-        if self.joints is not None:
+        if self.joints is not None and not self.consistency.stepped:
             self.joints.check_configuration(loosely=True)
         accelerations, forces = self._present_forces
         accelerations.solve()
