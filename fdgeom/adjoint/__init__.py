@@ -16,7 +16,7 @@ from fdgeom.adjoint.gradient import gradient
 from fdgeom.adjoint.lists import Kept, OperationList, Vectors, keys, parts
 from fdgeom.adjoint.replay import Origin, Replay
 from fdgeom.adjoint.steps import StepReplay
-from fdgeom.adjoint.variables import completed
+from fdgeom.adjoint.variables import given_after_failure
 from fdgeom.taping import recorders
 
 recorders.update(changes=record_change, fields=record_fields, steps=take_on_tape)
@@ -29,7 +29,7 @@ __all__ = [
     "Replay",
     "StepReplay",
     "Vectors",
-    "completed",
+    "given_after_failure",
     "gradient",
     "keys",
     "parts",

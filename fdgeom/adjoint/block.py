@@ -92,7 +92,7 @@ class ReplayBlock(Block):
     def take(self) -> None:
         """Run the steps, and add the block with its outputs to the tape."""
         replay = self.replay
-        with variables.completed(replay), stop_annotating():
+        with stop_annotating():
             both = zip(self._set, self._set_of_data(), strict=True)
             self._origin = replay.origin([state | data for state, data in both])
             sampled = set()

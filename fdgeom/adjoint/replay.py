@@ -44,8 +44,6 @@ class Replay:
     saves: Set[int] | None = None
     #: The name of the run in messages.
     name = "a run"
-    #: Whether what it has changed before a failure is given data at once; else for the next block.
-    given_after_failure = True
 
     # more: Functions and Constants beside the inputs that a run begins with. changed: other Functions
     # that it changes.

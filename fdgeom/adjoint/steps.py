@@ -45,9 +45,6 @@ class StepOrigin(Origin):
 class StepReplay(Replay):
     """Steps of one stepper as a function of their inputs; ``NotImplementedError`` if underivable."""
 
-    # New block variables would count as set by hand when the next steps begin.
-    given_after_failure = False
-
     def __init__(self, stepper) -> None:
         why = stepper.underivable() or stepper.system.model.underivable()
         if why:

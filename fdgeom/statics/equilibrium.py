@@ -183,10 +183,11 @@ class StaticEquilibrium(OffTape, Compiled, NotCopied):
 
     # Derivatives are imported where they are needed.
     def _put_on_tape(self, program: LoadProgram) -> None:
-        from fdgeom.adjoint import put_on_tape
+        from fdgeom.adjoint import given_after_failure, put_on_tape
 
         self._motion.consistency.refuse_strains()
-        put_on_tape(lambda: self._replay, program)
+        with given_after_failure(self._replay):
+            put_on_tape(lambda: self._replay, program)
 
     @cached_property
     def _replay(self) -> Any:
@@ -341,13 +342,13 @@ class StaticEquilibrium(OffTape, Compiled, NotCopied):
         if not annotate_tape():
             self._run_steps(action, steps, known=self._path.direction is not None)
             return
-        from fdgeom.adjoint import completed
+        from fdgeom.adjoint import given_after_failure
 
         self._motion.consistency.refuse_strains()
         before, path = self._problem.snapshot(), self._path
         direction, points = path.direction, list(path.points)
         noted = [(s, s.values()) for s in (*self._replay.snapshots(), *self._replay.others())]
-        with completed(self._replay), stop_annotating():
+        with given_after_failure(self._replay), stop_annotating():
             point = self._replay.point()
             self._run_steps(action, steps, known=direction is not None)
             point.reach()

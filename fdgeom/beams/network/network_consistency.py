@@ -96,10 +96,8 @@ class NetworkConsistency(RodConsistency):
 
     def is_placed(self):
         # v of the assembly alone leaves the configuration where steps have left it.
-        return self.own.changed_keys() != {key(self._motion.v)} or not self._of_beams_hold()
-
-    def _of_beams_hold(self) -> bool:
-        return all(snapshot.holds() for snapshot in self.snapshots[:-1])
+        of_beams = all(snapshot.holds() for snapshot in self.snapshots[:-1])
+        return not of_beams or self.own.changed_keys() != {key(self._motion.v)}
 
     @cached_property
     def after_steps(self) -> list[Operation]:

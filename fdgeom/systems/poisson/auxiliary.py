@@ -169,7 +169,7 @@ class Auxiliary:
     @not_taped
     def update(self) -> None:
         """Solve for the ψ and λ of the present state, unless nothing has changed."""
-        if not self._read.changed():
+        if self.holds():
             return
         perform(self._before, {})
         self._snes.solve()
