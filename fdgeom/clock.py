@@ -46,8 +46,10 @@ class Clock(NamedTuple):
 
     def after(self, steps: int, last_dt: float | None = None) -> "Clock":
         """The clock so many steps later."""
-        last_dt = self.dt if last_dt is None else last_dt
-        return self._replace(last_dt=last_dt, steps=self.steps + steps)
+        begin, dt, _, first, before, last_change, changed = self
+        last_dt = dt if last_dt is None else last_dt
+        # Not by `_replace`, which takes three times as long.
+        return Clock(begin, dt, last_dt, first, before + steps, last_change, changed)
 
     def set_to(self, t: float) -> "Clock":
         """The clock at another time, after the same number of steps."""

@@ -32,13 +32,15 @@ class Number:
     """A scalar Constant that tight loops can read and set quickly."""
 
     def __init__(self, constant: Constant) -> None:
-        self._value = constant.dat.data
+        # A view gives its number faster than an array.
+        self._value = memoryview(constant.dat.data).cast("B").cast("d")
         self._changed = constant.dat.increment_dat_version
 
     def set(self, value: float) -> None:
         """Assign a value."""
-        self._value[0] = value
-        self._changed()
+        if self._value[0] != value:
+            self._value[0] = value
+            self._changed()
 
     @property
     def value(self) -> float:
@@ -139,9 +141,14 @@ class Snapshot:
 
     def take(self, of=None) -> None:
         """Save the present values; with ``of``, only those of the keys in ``of``."""
-        self.update_ghosts()
+        for field in self._ghosted:
+            field.update_ghosts()
+        if of is None:
+            for copy, array in self.pairs:
+                copy[...] = array
+            return
         for name, (copy, array) in zip(self._keys, self.pairs, strict=True):
-            if of is None or name in of:
+            if name in of:
                 copy[...] = array
 
     def forget(self) -> None:
@@ -151,8 +158,12 @@ class Snapshot:
 
     def holds(self) -> bool:
         """Whether all values equal the saved ones, bit by bit and on all ranks."""
-        same = not any(_compare(*place) for place in self._places)
-        return same if not self._ghosted else bool(self.comm.allreduce(int(same), op=MPI.MIN))
+        same = True
+        for place in self._places:  # not `any`: this is asked before each step of a small system
+            if _compare(*place):
+                same = False
+                break
+        return bool(self.comm.allreduce(int(same), op=MPI.MIN)) if self._ghosted else same
 
     def sees_finite(self, own: bool | None = None) -> bool:
         """Whether the present values are finite, on all ranks; ``own``: on this one, if that is known."""

@@ -1,6 +1,7 @@
 """Identities between forms that a method relies on, tested for any state and coefficients."""
 
 from collections.abc import Callable, Mapping, Sequence
+from math import isnan
 
 import numpy as np
 from firedrake import Constant, Form, Function
@@ -74,7 +75,7 @@ class Identity:
 
     def fails_now(self) -> bool:
         """Whether it fails with the coefficients as they are now; on all ranks."""
-        if np.isnan(self.defect) or (self._watched is not None and self._watched.changed()):
+        if isnan(self.defect) or (self._watched is not None and self._watched.changed()):
             self._ask()
         return self.fails
 

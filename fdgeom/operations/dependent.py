@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 from firedrake import Constant, Form, Function
@@ -38,16 +39,22 @@ class Sources:
 
     def take(self) -> None:
         """Save the present values."""
-        self.snapshot = self.snapshot or snapshot_of([*self.functions, *self.constants])
+        if self.snapshot is None:
+            self.snapshot = snapshot_of([*self.functions, *self.constants])
         self.forget_ghosts()
         self.snapshot.take()
 
     def forget_ghosts(self) -> None:
         """Have the ghosts updated before they are read again."""
         # Values may have been set without Firedrake's knowledge; the ghosts are then stale.
-        for part in each_part(self.functions):
-            if not is_real(part):
-                part.dat.halo_valid = False
+        for dat in self._ghosted:
+            dat.halo_valid = False
+
+    @cached_property
+    def _ghosted(self) -> list:
+        """The data that have ghosts."""
+        read = (part for part in each_part(self.functions) if not is_real(part))
+        return [part.dat for part in read if part.function_space().comm.size > 1]
 
 
 def snapshot_of(values: Iterable[Function | Constant]) -> Snapshot:

@@ -6,7 +6,7 @@ from typing import ClassVar
 from firedrake import Constant, Form, Function, TestFunction, TestFunctions, split
 from ufl.core.expr import Expr
 
-from fdgeom.data import Snapshot
+from fdgeom.data import key
 from fdgeom.execution import Numerics, saddle
 from fdgeom.operations import Flow, Solve, parts, with_assignments
 from fdgeom.operations.dependent import Sources, in_replay
@@ -22,17 +22,19 @@ class HolonomicStepper(Stepper):
     def _setup(self) -> None:
         super()._setup()
         constraint = self.system.constraint
-        #: What decides whether the configuration is on the constraint.
+        #: What decides whether the configuration is on the constraint, q among it.
         self._constraint_data = Sources() if constraint is None else Sources(*constraint.forms())
         self._constraint_data.take()
-        self._configuration = Snapshot([self.system.q])
-        #: What is saved before and after steps, so that changes by hand are seen.
-        self._watched: list[Sources | Snapshot] = [self._constraint_data, self._configuration]
+        #: What is saved after steps, so that changes by hand are seen, and what of it has changed.
+        self._watched: list[Sources] = [self._constraint_data]
+        self._changed: list[Sources] = []
 
     def start(self, modified=None):
-        if not in_replay() and self._constraint_data.changed():
+        self._changed = [watched for watched in self._watched if watched.changed()]
+        if self._constraint_data in self._changed and not in_replay():
             # What moves the constraint may be small in a step, and as fast as q in all steps.
-            moved = self._configuration.holds()
+            own = map(key, parts(self.system.q))
+            moved = self._constraint_data.snapshot.changed_keys().isdisjoint(own)
             try:
                 self.system.constraint.check_configuration(loosely=not moved)
             except ValueError as off:
@@ -47,18 +49,17 @@ class HolonomicStepper(Stepper):
 
     def started(self, operations):
         super().started(operations)
-        self._take_watched()
+        self._save(self._changed)
 
     def finished(self):
         super().finished()
-        self._take_watched()
+        self._save(self._watched)
 
-    def _take_watched(self) -> None:
-        own = (self._constraint_data, self._configuration)
-        for watched in self._watched:
-            # A replay does not put these two back.
-            if not (in_replay() and watched in own):
-                watched.take()
+    def _save(self, watched: Sequence[Sources]) -> None:
+        for data in watched:
+            # A replay does not put back that of the constraint.
+            if not (data is self._constraint_data and in_replay()):
+                data.take()
 
     def _unknown(self, name: str):
         """An unknown like (q̇, λ), its parts, and the tests that go with them."""

@@ -132,7 +132,7 @@ class SHAKE(_Verlet):
 
     def start(self, modified=None):
         super().start(modified)
-        found = self._known.changed() or not set(modified or ()).isdisjoint(
+        found = self._known in self._changed or not set(modified or ()).isdisjoint(
             self._known.snapshot.keys()
         )
         return self.system.multiplier_operations if found else []

@@ -226,7 +226,8 @@ class Consistency:
 
     def prepare(self) -> None:
         """Update dependent fields before a step."""
-        self.stepped = self.stepped and (self.holds() or not self.is_placed())
+        if self.stepped:
+            self.stepped = self.holds() or not self.is_placed()
         if operations := self.synchronise():
             self.perform(operations)
             self.synchronised()
