@@ -10,7 +10,7 @@ from fdgeom.beams.sampling import nodal_lengths, nodal_mean
 from fdgeom.lie import halves, join, quaternion, se3, so3
 from fdgeom.measures import vertex
 from fdgeom.operations import Interpolation
-from fdgeom.operations.dependent import Dependent, Sources, refresh
+from fdgeom.operations.dependent import Dependent, Sources, dependents_in
 from fdgeom.operations.interpolate import inverse_of
 from fdgeom.systems.motion.motion import Motion
 
@@ -114,7 +114,7 @@ class NodalInertia:
             self._length = None
         else:
             self._lump(motion, inertia.matrix)
-        self._read = Sources(self.matrix)
+        self._read, self._fields = Sources(self.matrix), dependents_in(self.matrix)
         # diag(J, m I) has no block between what is held and what is free.
         held = None if self.separate else motion.held
         if held is not None or self._length is not None:
@@ -136,13 +136,17 @@ class NodalInertia:
 
     def changed(self) -> bool:
         """Whether the inertia has changed since the last :meth:`take`."""
-        refresh(self.matrix)
+        self._refresh()
         return self._read.changed()
 
     def take(self) -> None:
         """Save the present values."""
-        refresh(self.matrix)
+        self._refresh()
         self._read.take()
+
+    def _refresh(self) -> None:
+        for field in self._fields:
+            field.refresh()
 
     def _mobility(self, motion: Motion, held) -> Function:
         """The inverse of the block of the free components at each node."""
