@@ -301,6 +301,8 @@ def refusing(options: Mapping) -> Iterator[None]:
         words = set(re.findall(r"[^\s',]+", why))
         named = [(k, v) for k, v in options.items() if str(v) in words]
         if not named:
+            if isinstance(error, ValueError):
+                raise  # of what the options are not the cause, such as fields that have changed
             raise ValueError(f"solver_parameters: PETSc refuses them: {why}") from error
         key, value = named[-1]
         raise ValueError(

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 import warnings
 from contextlib import contextmanager
@@ -53,6 +54,31 @@ def agrees(stepper, t, steps) -> bool:
         if hasattr(s, "time")
     ]
     return stepper.steps == steps and all(x == t for x in (stepper.t, *map(float, clocks)))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_step_walks_through_expressions(name):
+    """What a step needs of forms is found before: a walk through one takes longer than a small step."""
+    dt, make = CASES[name]
+    stepper = make(dt, t0=T0)
+    if not stepper.is_compiled:
+        pytest.skip("Firedrake's own solvers ask forms for their coefficients")
+    stepper.advance(2)
+    stepper.advance(1)
+    walks = set()
+
+    def note(frame, event, argument):
+        file, name = frame.f_code.co_filename, frame.f_code.co_name
+        walks_through = "traversal" in name or name.startswith(("extract_", "map_"))
+        if event == "call" and walks_through and f"{os.sep}ufl{os.sep}" in file:
+            walks.add(name)
+
+    sys.setprofile(note)
+    try:
+        stepper.advance(1)
+    finally:
+        sys.setprofile(None)
+    assert not walks
 
 
 @pytest.mark.parametrize("name", CASES)
