@@ -32,7 +32,7 @@ class Number:
     """A scalar Constant that tight loops can read and set quickly."""
 
     def __init__(self, constant: Constant) -> None:
-        # A view gives its number faster than an array.
+        # A view gives its number faster than an array; the casts tell its type.
         self._value = memoryview(constant.dat.data).cast("B").cast("d")
         self._changed = constant.dat.increment_dat_version
 
@@ -45,7 +45,7 @@ class Number:
     @property
     def value(self) -> float:
         """The present value."""
-        return float(self._value[0])
+        return self._value[0]
 
 
 class Field:
@@ -141,8 +141,7 @@ class Snapshot:
 
     def take(self, of=None) -> None:
         """Save the present values; with ``of``, only those of the keys in ``of``."""
-        for field in self._ghosted:
-            field.update_ghosts()
+        self.update_ghosts()
         if of is None:
             for copy, array in self.pairs:
                 copy[...] = array

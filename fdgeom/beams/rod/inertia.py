@@ -114,7 +114,7 @@ class NodalInertia:
             self._length = None
         else:
             self._lump(motion, inertia.matrix)
-        self._read, self._fields = Sources(self.matrix), dependents_in(self.matrix)
+        self._read, self._dependents = Sources(self.matrix), dependents_in(self.matrix)
         # diag(J, m I) has no block between what is held and what is free.
         held = None if self.separate else motion.held
         if held is not None or self._length is not None:
@@ -145,8 +145,8 @@ class NodalInertia:
         self._read.take()
 
     def _refresh(self) -> None:
-        for field in self._fields:
-            field.refresh()
+        for dependent in self._dependents:
+            dependent.refresh()
 
     def _mobility(self, motion: Motion, held) -> Function:
         """The inverse of the block of the free components at each node."""
