@@ -2,8 +2,7 @@
 
 - `program`, `from_ufl`, `differentiate`: scalar operations of one place, made from UFL, and their
   derivatives;
-- `terms`, `functionals`: functionals as sums over nodes and cells; `lower`: operations as scalar
-  programs;
+- `terms`: terms of functionals, as sums over nodes and cells; `lower`: operations as scalar programs;
 - `chain`, `emit_chain`: the same for solves that couple neighbours along a chain; `tree`: where
   chains meet;
 - `emit`: their C++ text; `build`: its compilation; `cpp`: loops, Newton's method and elimination;

@@ -8,8 +8,7 @@ from firedrake import Function
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import structural_rank
 
-from fdgeom.compile.differentiate import Entries, jacobian, of_one_node, operations
-from fdgeom.compile.functionals import slopes_of
+from fdgeom.compile.differentiate import Entries, jacobian, of_one_node, operations, slopes_of
 from fdgeom.compile.layout import Layout, Part, marked, parts_of
 from fdgeom.compile.program import ScalarProgram
 from fdgeom.compile.terms import whole_integrals

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence, Set
 from fdgeom.compile.program import ScalarProgram
 
 Entries = dict[tuple[int, int], int]
+#: Scaled integrands, as nodes of a program: (scale, integrand).
+Works = list[tuple[int, int]]
 
 
 def gradient(program: ScalarProgram, total: int, inputs: Sequence[int]) -> dict[int, int]:
@@ -20,6 +22,17 @@ def gradient(program: ScalarProgram, total: int, inputs: Sequence[int]) -> dict[
                 more = program.chain(found[node], slope)
                 found[operand] = program.add(found.get(operand, program.zero), more)
     return {x: found.get(x, program.zero) for x in inputs}
+
+
+def slopes_of(program: ScalarProgram, works: Works, inputs: Sequence[int]) -> list[int]:
+    """Σ scale ∂integrand/∂input."""
+    total = [program.zero] * len(inputs)
+    for scale, integrand in works:
+        by = gradient(program, integrand, inputs)
+        total = [
+            program.add(t, program.mul(scale, by[x])) for t, x in zip(total, inputs, strict=True)
+        ]
+    return total
 
 
 def jacobian(

@@ -14,25 +14,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import ufl
-from firedrake import Form, Function
+from firedrake import Constant, Form, Function, FunctionSpace
 from ufl import classes as c
 from ufl.algorithms import expand_derivatives, extract_coefficients
 from ufl.corealg.traversal import unique_pre_traversal
 
 from fdgeom.compile.chain import ChainProgram, Update, lower_chain
-from fdgeom.compile.differentiate import gradient
-from fdgeom.compile.from_ufl import Scalars
-from fdgeom.compile.functionals import (
-    Functionals,
-    Point,
-    Works,
-    constant_values,
-    slopes_of,
-    values_of,
-)
-from fdgeom.compile.layout import AT_NODES, IN_CELLS, Part, marked
+from fdgeom.compile.differentiate import Works, gradient, slopes_of
+from fdgeom.compile.from_ufl import Point, Scalars, constant_values, values_of
+from fdgeom.compile.layout import AT_NODES, IN_CELLS, Layout, Part, marked, parts_of
 from fdgeom.compile.program import ScalarProgram
-from fdgeom.compile.terms import Term, rule_of, terms_of
+from fdgeom.compile.terms import Term, cell_lengths, nodal_weight, rule_of, terms_of
 from fdgeom.errors import CannotCompile
 from fdgeom.forms import is_real
 from fdgeom.operations import Assemble, Check, Copy, Map, Operation, Solve, parts
@@ -85,8 +77,11 @@ class LocalProgram:
         return self.place.input(("b", self.gathered.index(given)))
 
 
-class Lowering(Functionals):
+class Lowering:
     """Converts operations on the places of a layout to scalar programs."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
 
     def __call__(self, op: Operation) -> list[LocalProgram] | list[ChainProgram]:
         """The programs of an operation, for different places; CannotCompile names what is not supported."""
@@ -137,6 +132,34 @@ class Lowering(Functionals):
     def _program(self, op: Operation, kind: tuple) -> LocalProgram:
         """An empty program of the places of a kind."""
         return LocalProgram(op, kind[0])
+
+    def at_places(self, program: ScalarProgram, kind: tuple) -> Scalars:
+        """Conversion of expressions of the values of one place."""
+
+        def terminal(e, derivatives: int) -> list[int]:
+            if isinstance(e, c.SpatialCoordinate):
+                self.layout.check_mesh_of(e)
+                e = self.layout.coordinates_at(kind) or e
+            if derivatives:
+                raise CannotCompile(
+                    "derivatives in space, where only values of one place are known"
+                )
+            if isinstance(e, Constant) or (isinstance(e, Function) and is_real(e)):
+                return constant_values(program, e)
+            if isinstance(e, Function):
+                found = self.of_kind(e, kind)
+                if len(found) < len(parts(e)):
+                    raise CannotCompile(
+                        f"{e.name()} has other nodes than the functions it is used with"
+                    )
+                return [x for part in found for x in values_of(program, part)]
+            raise CannotCompile(f"{type(e).__name__} at single places")
+
+        return Scalars(program, terminal)
+
+    def of_kind(self, f: Function, kind: tuple) -> list[Part]:
+        """The parts of a Function at the places of a kind."""
+        return [part for part in self.layout.parts_of(f) if part.kind == kind]
 
     # --- operations at single places -----------------------------------------------------------
     def _map(self, op: Map, kind: tuple) -> LocalProgram:
@@ -201,6 +224,70 @@ class Lowering(Functionals):
         return made
 
     # --- functionals ----------------------------------------------------------------------------
+    def nodal_works(
+        self, program: ScalarProgram, terms: Sequence[Term], kind: tuple = AT_NODES
+    ) -> Works:
+        """The sums over nodes of nodal terms, one for each weight."""
+        scalars, groups = self.at_places(program, kind), {}
+        for term in terms:
+            groups.setdefault(term.measure, []).append(term)
+        found: dict[int, int] = {}
+        for measure, own in groups.items():
+            # Scaled to the first, so that the same function under other measures is the same node.
+            total = program.zero
+            for term in own:
+                share = program.const(term.number / own[0].number)
+                total = program.add(total, program.mul(share, scalars.scalar(term.rest)))
+            key = ("weight", kind, *measure[:3], str(measure[3]), own[0].number)
+            weight = self.layout.made_once(
+                key, lambda own=own: nodal_weight(self.space_of(kind), own[0])
+            )
+            (scale,) = values_of(program, self.layout.parts_of(weight)[0])
+            found[total] = program.add(found.get(total, program.zero), scale)
+        return [(scale, total) for total, scale in found.items()]
+
+    def space_of(self, kind: tuple) -> FunctionSpace:
+        """The space of one value at each place of a kind."""
+        return FunctionSpace(self.layout.mesh, *self.layout.element_of(kind))
+
+    def length(self, program: ScalarProgram) -> int:
+        """The length of a cell."""
+        mesh = self.layout.mesh
+        lengths = self.layout.made_once("lengths", lambda: cell_lengths(mesh))
+        return values_of(program, parts_of(lengths)[0])[0]
+
+    def cell_works(
+        self, program: ScalarProgram, terms: Sequence[Term], *, of_links: bool = False
+    ) -> Works:
+        """The sums over the points of a cell of the chains, or of one that links chains."""
+        found, length = {}, self.length(program)
+        for term in terms:
+            kind, i = term.integral.integral_type(), term.integral
+            if kind == "cell" and i.subdomain_id() in ("everywhere", "otherwise"):
+                points = [
+                    (x, None, program.mul(program.const(w), length))
+                    for x, w in zip(*rule_of(i), strict=True)
+                ]
+            elif kind == "exterior_facet":
+                key = ("end", str(i.subdomain_id()))
+                one = Term(i, 1.0, ufl.as_ufl(1.0), ufl.as_ufl(1.0))
+                ends = self.layout.made_once(
+                    key, lambda one=one: nodal_weight(self.space_of(AT_NODES), one)
+                )
+                (part,) = parts_of(ends)
+                points = [
+                    (float(facet), facet, program.input(("value", part, side, 0)))
+                    for facet, side in enumerate("AB")
+                ]
+            else:
+                raise CannotCompile(f"{term}, over a part of the mesh")
+            integrand = term.number * term.geometry * term.rest
+            for x, facet, scale in points:
+                at = Point(program, self.layout, x, length, facet, of_links)
+                value = Scalars(program, at).scalar(integrand)
+                found[scale] = program.add(found.get(scale, program.zero), value)
+        return list(found.items())
+
     def _split(self, made: LocalProgram, work, kind: tuple | None = None) -> tuple[Works, Works]:
         """A functional as sums over places (of one kind) and over cells."""
         if not isinstance(work, Form):

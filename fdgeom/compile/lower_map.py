@@ -20,8 +20,8 @@ from firedrake import (
 from ufl import classes as c
 from ufl.algorithms import extract_coefficients, extract_type
 
+from fdgeom.compile.differentiate import Works
 from fdgeom.compile.from_tsfc import Kernel, cell_kernels, matrix_kernel
-from fdgeom.compile.functionals import Works
 from fdgeom.compile.layout import Part
 from fdgeom.compile.lower import LocalProgram, Lowering, fields_of, name_of, start_of
 from fdgeom.compile.map_layout import Nodes
