@@ -7,8 +7,8 @@
   chains meet;
 - `emit`: their C++ text; `build`: its compilation; `cpp`: loops, Newton's method and elimination;
 - `layout`: the order of values on chains of cells, and values of other ranks;
-- `map_layout`, `lower_map`, `emit_map`: the same for nodes of general meshes, with TSFC's
-  kernels in cells (`from_tsfc`);
+- `map_layout`, `lower_map`, `emit_map`: the same for nodes of general meshes, with TSFC's kernels in
+  cells;
 - `unit`: lists of operations as compiled units; `executor`: their runs, with the values of Functions,
   and iterations of Newton's method from Python; `trajectory`: steps whose values are stored, and their
   adjoint steps;

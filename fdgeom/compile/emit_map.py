@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from firedrake import Constant, Function
 
 from fdgeom.compile.emit import Code, Constants, LocalWriter, Writer
-from fdgeom.compile.from_tsfc import Kernel
 from fdgeom.compile.layout import Part
-from fdgeom.compile.lower_map import CellProgram, MapProgram, Sum
+from fdgeom.compile.lower_map import CellProgram, Kernel, MapProgram, Sum
 from fdgeom.compile.map_layout import MapLayout, Nodes
 from fdgeom.forms import is_real
 
