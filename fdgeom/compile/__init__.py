@@ -3,8 +3,7 @@
 - `program`, `from_ufl`, `differentiate`: scalar operations of one place, made from UFL, and their
   derivatives;
 - `terms`: terms of functionals, as sums over nodes and cells; `lower`: operations as scalar programs;
-- `chain`, `emit_chain`: the same for solves that couple neighbours along a chain; `tree`: where
-  chains meet;
+- `chain`: the same for solves that couple neighbours along a chain; `tree`: where chains meet;
 - `emit`: their C++ text; `build`: its compilation; `cpp`: loops, Newton's method and elimination;
 - `layout`: the order of values on chains of cells, and values of other ranks;
 - `map_layout`, `lower_map`, `emit_map`: the same for nodes of general meshes, with TSFC's kernels in

@@ -27,8 +27,7 @@ from fdgeom.compile.build import (
     load,
 )
 from fdgeom.compile.chain import ChainProgram
-from fdgeom.compile.emit import Code, LocalWriter, unit_text
-from fdgeom.compile.emit_chain import ChainWriter
+from fdgeom.compile.emit import ChainWriter, Code, LocalWriter, unit_text
 from fdgeom.compile.emit_map import CellWriter, NodeWriter
 from fdgeom.compile.layout import Layout, Part, aligned, ghosts_of
 from fdgeom.compile.lower import LocalProgram, Lowering
