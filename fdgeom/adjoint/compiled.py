@@ -4,11 +4,11 @@ from collections.abc import Sequence, Set
 
 from firedrake import Form, Function, FunctionSpace
 
-from fdgeom.adjoint.lists import Derivatives, Places, cotangent_places
+from fdgeom.adjoint.lists import Derivatives, Places, cotangent_places, keys, tangents_of
 from fdgeom.data import key
 from fdgeom.errors import CannotCompile
 from fdgeom.execution import Executor
-from fdgeom.operations import Assemble, Operation, Tangents, each_part, linearise, parts
+from fdgeom.operations import Assemble, Operation, each_part, linearise
 from fdgeom.operations.dependent import read_in
 
 
@@ -41,13 +41,13 @@ class CompiledSweep:
             operations.append(added)
             live.append(self._sums)
         every = each_part([f for op in operations for f in (*op.reads, *op.writes)])
-        active = seeded | reached | {key(part) for part in each_part(live)}
+        active = seeded | reached | keys(live)
         seeds = [f for f in every if key(f) in seeded or f is self._sums]
         wanted = [f for f in every if key(f) in active]
         dots = None
         if tangents:
-            written = {key(part) for part in each_part([f for op in operations for f in op.writes])}
-            dots = _tangents_of(operations, active | written)
+            written = keys(f for op in operations for f in op.writes)
+            dots = tangents_of(operations, active | written)
             operations = linearise(operations, dots)
             live += [dots[f] for f in live if f in dots]
             seeds += [dots[f] for f in seeds if f in dots]
@@ -98,9 +98,3 @@ def _running_operation(running: Form, clocks: Sequence) -> Operation:
     return Assemble(
         work=work, by={one: sums}, adds=[sums], clock=times[0] if times else None, at=1.0
     )
-
-
-def _tangents_of(operations: Sequence[Operation], active: Set[int]) -> Tangents:
-    """Tangents of functions with these keys; those of mixed functions serve their parts."""
-    every = [f for op in operations for f in (*op.reads, *op.writes)]
-    return Tangents([f for f in every if any(key(part) in active for part in parts(f))])

@@ -225,10 +225,7 @@ class OperationList:
 
     @cached_property
     def _dots(self) -> Tangents:
-        # Tangents of mixed functions serve their parts.
-        active = keys(self._active)
-        whole = [f for op in self.operations for f in (*op.reads, *op.writes) if keys([f]) & active]
-        return Tangents([*whole, *self._active])
+        return tangents_of(self.operations, keys(self._active))
 
     def trajectory(
         self, seeds: Set[int], *, second: bool = False
@@ -274,6 +271,12 @@ class Places:
         """Set vectors to the fields, those of zero cotangents to zero."""
         for f, _, own, nonzero in self._places:
             vectors.put(f, own if nonzero else None)
+
+
+def tangents_of(operations: Sequence[Operation], active: Set[int]) -> Tangents:
+    """Tangents of functions with these keys; those of mixed functions serve their parts."""
+    every = (f for op in operations for f in (*op.reads, *op.writes))
+    return Tangents(f for f in every if keys([f]) & active)
 
 
 def cotangent_places(
