@@ -13,7 +13,7 @@ from ufl.classes import Expr, Form, Measure
 # Longer texts are no help in a sentence.
 _LONGEST = 60
 # Families of elements whose unknowns are values at points.
-_POINTS = ("Lagrange", "Discontinuous Lagrange", "Q", "DQ")
+_POINTS = ("Lagrange", "Discontinuous Lagrange", "Q", "DQ", "Crouzeix-Raviart")
 # Of each function of a user's that is being called: which symbols it made numbers.
 _called: list[list[str]] = []
 

@@ -25,7 +25,7 @@ from fdgeom.compile.build import WIDTH, Exchange, Keep, Neighbour, address, arra
 from fdgeom.errors import CannotCompile
 from fdgeom.forms import has_nodal_values, is_real
 from fdgeom.line import inside_of, links_of
-from fdgeom.messages import node_name
+from fdgeom.messages import describe
 from fdgeom.operations import parts
 from fdgeom.operations.dependent import dependent_of, is_private
 from fdgeom.validation import everywhere
@@ -369,17 +369,8 @@ class Layout:
 
     def places(self, part: Part) -> Callable[[int], str]:
         """The function that describes the node or the cell at a place; collective."""
-        (node,) = parts_of(self.mesh.coordinates)
-        known = self.mesh.coordinates.dat.data_ro_with_halos.reshape(-1)
-        name = node_name(self.mesh)
-
-        def words(place: int) -> str:
-            # Not before: a rank may have no nodes.
-            x = known[self.dofs(node)]
-            at = x[place] if part.nodal else (x[place] + x[place + 1]) / 2
-            return name(at)
-
-        return words
+        describe_dof, dofs = describe(part.function), self.dofs(part)
+        return lambda place: describe_dof(dofs[place])
 
 
 def layout_of(functions: Sequence[Function]) -> Layout:

@@ -15,7 +15,6 @@ from fdgeom.compile.layout import Layout, Part, aligned
 from fdgeom.errors import CannotCompile
 from fdgeom.forms import has_nodal_values, is_real
 from fdgeom.line import inside_of
-from fdgeom.messages import node_name
 from fdgeom.operations import parts
 from fdgeom.operations.interpolate import sampled
 
@@ -123,9 +122,3 @@ class MapLayout(Layout):
     def all_places(self, part: Part) -> tuple[np.ndarray, np.ndarray]:
         numbers = np.arange(part.nodes.node_set.total_size)
         return numbers, numbers
-
-    def places(self, part: Part):
-        x = self.coordinates_at(part.kind).dat.data_ro_with_halos
-        x = np.reshape(x, (len(x), self.mesh.geometric_dimension))
-        name = node_name(self.mesh)
-        return lambda place: name(*x[place])
