@@ -14,7 +14,7 @@ from fdgeom.beams.rod.rod import Rod
 from fdgeom.data import Field, Snapshot, key
 from fdgeom.execution import VectorAssembly, perform
 from fdgeom.operations import Assemble, Map, Operation, Performed
-from fdgeom.operations.dependent import Dependent, MadeOnce, dependents_in
+from fdgeom.operations.dependent import Dependents, dependents_in
 from fdgeom.systems.system import Consistency
 from fdgeom.taping import refuse_annotation
 
@@ -120,7 +120,7 @@ class BeamConsistency(Consistency):
         return strain or pose
 
     @cached_property
-    def _dependents(self) -> tuple[Dependent | MadeOnce, ...]:
+    def _dependents(self) -> Dependents:
         """The dependent fields in the beam's own forms."""
         return dependents_in(self._beam.stress(), self._beam.compliance_of_inertia)
 
@@ -130,8 +130,7 @@ class BeamConsistency(Consistency):
         ``ValueError`` if momentum and velocity were both set and contradict one another.
         """
         super().synchronise(modified)  # which checks data
-        for dependent in self._dependents:
-            dependent.refresh()
+        self._dependents.refresh()
         given = modified[0] if modified else frozenset()
         if not given and self.noted.holds():
             # A section may change, and the momentum is what stays.

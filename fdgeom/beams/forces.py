@@ -174,8 +174,7 @@ class StressResultants:
 
     def at(self, s) -> np.ndarray:
         """(6,) at an arc length, or (n, 6) at n of them, from the strain of the beam."""
-        for dependent in self._dependents:
-            dependent.refresh()
+        self._dependents.refresh()
         self._update.apply()
         return self.of(self._stress, s)
 

@@ -19,7 +19,7 @@ from fdgeom.compile.unit import Unit
 from fdgeom.data import Field, fields, spread
 from fdgeom.errors import CannotCompile, SolveFailed
 from fdgeom.operations import Map, Operation, Prescribed, Reason, parts
-from fdgeom.operations.dependent import Sources, dependent_of, is_private
+from fdgeom.operations.dependent import Dependents, Sources, dependent_of, is_private
 
 
 def unit_of(operations: Sequence[Operation], *, singly: bool = False) -> Unit:
@@ -142,8 +142,8 @@ class Fields:
         read = (*(part.function for part in read_first), *unit.constants)
         found = {id(d): d for d in map(dependent_of, read) if d is not None}.values()
         # Functions of the mesh alone are made anew if its coordinates have changed.
-        self._of_users = [d for d in found if d.follows_a_user]
-        self._of_mesh = [d for d in found if not d.follows_a_user]
+        self._of_users = Dependents(d for d in found if d.follows_a_user)
+        self._of_mesh = Dependents(d for d in found if not d.follows_a_user)
         self._places = Sources(SpatialCoordinate(unit.layout.mesh))
         # Values that only fdgeom writes are copied when they have a new version.
         quiet = [part for part in read_first if self._is_quiet(part) and part not in written]
@@ -182,8 +182,8 @@ class Fields:
         if moved:
             self._layout.check_order()
             self._places.forget_ghosts()
-        for dependent in (*self._of_mesh, *self._of_users) if moved else self._of_users:
-            dependent.refresh()
+            self._of_mesh.refresh()
+        self._of_users.refresh()
         if moved:
             self._places.take()
         for field in self._ghosted:

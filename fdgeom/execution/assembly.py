@@ -15,23 +15,19 @@ class _Assembly:
     """Base class of the assemblers; ``tensor`` is the form with the first values of its coefficients."""
 
     def __init__(self, form: Form, **options) -> None:
-        self._dependents = dependents_in(form)
-        self.refresh()
+        #: The dependent fields of the form.
+        self.dependents = dependents_in(form)
+        self.dependents.refresh()
         with paused_collection():
             self._assembler = get_assembler(form, **options)
             self.tensor = self._assembler.assemble()
-
-    def refresh(self) -> None:
-        """Bring the dependent fields of the form up to date."""
-        for dependent in self._dependents:
-            dependent.refresh()
 
 
 class FunctionalAssembly(_Assembly):
     """Evaluates a form without arguments at the present values of its coefficients."""
 
     def __init__(self, form: Form) -> None:
-        self._dependents, self._kernels = (), []
+        self.dependents, self._kernels = dependents_in(), []
         if form.empty():
             return
         super().__init__(form)
@@ -45,7 +41,7 @@ class FunctionalAssembly(_Assembly):
 
     def assemble(self) -> float:
         """The present value of the form."""
-        self.refresh()
+        self.dependents.refresh()
         if self._kernels is None:
             return float(self._assembler.assemble())
         value = 0.0
@@ -69,7 +65,7 @@ class VectorAssembly(_Assembly):
 
     def assemble(self) -> Cofunction:
         """Assemble with the present values of the form's coefficients."""
-        self.refresh()
+        self.dependents.refresh()
         if self._kernels is None:
             return self._assembler.assemble(tensor=self.tensor)
         for part in self.parts:
@@ -102,7 +98,7 @@ class MatrixAssembly(_Assembly):
 
     def assemble(self) -> PETSc.Mat:
         """Assemble with the present values of the form's coefficients."""
-        self.refresh()
+        self.dependents.refresh()
         if self._kernels is None:
             self._assembler.assemble(tensor=self.tensor)
             return self.matrix

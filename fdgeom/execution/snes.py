@@ -154,7 +154,7 @@ class HeldSNES:
     def _form_jacobian(self, snes, x: PETSc.Vec, J: PETSc.Mat, P: PETSc.Mat) -> None:
         self._put(x)
         if self._data is not None:
-            self._jacobian.refresh()
+            self._jacobian.dependents.refresh()
             if self._is_current and not self._data.changed():
                 return
             self._is_current = False  # should the assembly fail

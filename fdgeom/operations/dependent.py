@@ -149,8 +149,7 @@ class Dependent:
 
     def refresh(self) -> None:
         """Recompute the targets if a source has changed; to be called on all ranks."""
-        for dependent in self._above:
-            dependent.refresh()
+        self._above.refresh()
         if self.sources.changed():
             self.sources.forget_ghosts()
             self.renew()
@@ -224,7 +223,7 @@ def made_once(thing: Expr, of: Sequence[MadeOnce]) -> Expr:
     # The expression holds one Constant that nothing else reads, or dependent functions alone.
     for once in of:
         for dependent in dependents_in(thing):
-            dependent._above += (once,)
+            dependent._above = Dependents((*dependent._above, once))
         for constant in extract_firedrake_constants(thing):
             setattr(constant, _ATTRIBUTE, once)
     return thing
@@ -235,17 +234,25 @@ def dependent_of(value: Function | Constant) -> Dependent | MadeOnce | None:
     return getattr(value, _ATTRIBUTE, None)
 
 
-def dependents_in(*things: Form | Expr) -> tuple[Dependent | MadeOnce, ...]:
+class Dependents(tuple[Dependent | MadeOnce, ...]):
+    """Some dependent-field objects, each once."""
+
+    def refresh(self) -> None:
+        """Bring their functions up to date; to be called on all ranks."""
+        for dependent in self:
+            dependent.refresh()
+
+
+def dependents_in(*things: Form | Expr) -> Dependents:
     """The dependent-field objects of all coefficients and Constants in forms or expressions, each once."""
     read = ((*extract_coefficients(t), *extract_firedrake_constants(t)) for t in things)
     found = (dependent_of(value) for values in read for value in values)
-    return tuple({id(d): d for d in found if d is not None}.values())
+    return Dependents({id(d): d for d in found if d is not None}.values())
 
 
 def refresh(*things: Form | Expr) -> None:
     """Bring the dependent functions in forms or expressions up to date; to be called on all ranks."""
-    for dependent in dependents_in(*things):
-        dependent.refresh()
+    dependents_in(*things).refresh()
 
 
 def present(forms: dict[str, Any], system) -> dict[str, Any]:

@@ -136,17 +136,13 @@ class NodalInertia:
 
     def changed(self) -> bool:
         """Whether the inertia has changed since the last :meth:`take`."""
-        self._refresh()
+        self._dependents.refresh()
         return self._read.changed()
 
     def take(self) -> None:
         """Save the present values."""
-        self._refresh()
+        self._dependents.refresh()
         self._read.take()
-
-    def _refresh(self) -> None:
-        for dependent in self._dependents:
-            dependent.refresh()
 
     def _mobility(self, motion: Motion, held) -> Function:
         """The inverse of the block of the free components at each node."""
