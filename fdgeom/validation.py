@@ -215,16 +215,16 @@ def text(name: str, value, hint: str = "") -> str:
     return instance(name, value, str, "a string", hint)
 
 
-def evaluated(name: str, function: Callable, arguments: Sequence[Expr], size: int) -> Expr:
+def evaluated(
+    name: str, function: Callable, arguments: Sequence[Expr], size: int, what: str = "the function"
+) -> Expr:
     """The vector of a user's function; ``ValueError`` with its ``name`` for another value."""
-    with reported_as(f"{name}: the function must give a UFL vector of {size}"):
+    with reported_as(f"{name}: {what} must give a UFL vector of {size}"):
         value = function(*arguments)
         value = ufl.as_vector(list(value)) if isinstance(value, list | tuple) else value
         value = ufl.as_ufl(value)
     if value.ufl_shape != (size,):
-        raise ValueError(
-            f"{name}: the function must give a vector of {size}, not {value.ufl_shape}"
-        )
+        raise ValueError(f"{name}: {what} must give a vector of {size}, not {value.ufl_shape}")
     return value
 
 

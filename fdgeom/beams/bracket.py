@@ -19,9 +19,10 @@ from fdgeom.data import largest
 from fdgeom.execution import PointwiseUpdate
 from fdgeom.lie import halves, join, quaternion, se3
 from fdgeom.line import bounds, end_node
-from fdgeom.messages import format_value, reported_as
+from fdgeom.messages import format_value
 from fdgeom.operations import Map, Prescribed
 from fdgeom.systems.poisson.stage import Substeps
+from fdgeom.validation import evaluated
 
 # Relative to the size of a motion: a start set from the same formula differs by round-off only.
 _SAME = 1e-9
@@ -58,8 +59,10 @@ class BracketEnd:
         self._motion, self._rate = None, None
         if velocity is not None:
             t = ufl.variable(beam.time)
-            self._motion = _velocity(name, velocity, beam.time)
-            self._rate = expand_derivatives(ufl.diff(_velocity(name, velocity, t), t))
+            self._motion, motion = (
+                evaluated(name, velocity, (s,), 6, "velocity(t)") for s in (beam.time, t)
+            )
+            self._rate = expand_derivatives(ufl.diff(motion, t))
             self._given()  # a wrong function is refused when the beam is made
 
     def given_motion(self) -> tuple[Expr, ...]:
@@ -151,14 +154,6 @@ def _given_velocity(kind) -> Callable | None:
     if isinstance(kind, GivenPose):
         return kind.body_velocity if len(kind.components) == 6 else None
     return kind if callable(kind) and not isinstance(kind, type) else None
-
-
-def _velocity(name: str, velocity: Callable, time) -> Expr:
-    with reported_as(f"{name}: velocity(t) must give a UFL vector of 6"):
-        expression = ufl.as_ufl(velocity(time))
-    if expression.ufl_shape != (6,):
-        raise ValueError(f"{name}: velocity(t) must give a vector of 6, not {expression.ufl_shape}")
-    return expression
 
 
 class BeamSubsteps(Substeps):
