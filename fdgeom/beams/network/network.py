@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import ufl
-from firedrake import Cofunction, Constant, Function, FunctionSpace, Mesh, SpatialCoordinate
+from firedrake import Cofunction, Constant, Function, FunctionSpace, Mesh
 from firedrake.mesh import plex_from_cell_list
 from ufl.core.expr import Expr
 
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.network.joints import Ground, Joint, Place
 from fdgeom.forms import shaped_space
-from fdgeom.line import Numbering, is_cellwise
+from fdgeom.line import Numbering, coordinates_of, is_cellwise
 from fdgeom.messages import name_places
 from fdgeom.operations import Broadcast
 from fdgeom.operations.dependent import private, set_by
@@ -112,11 +112,9 @@ class Network:
         """Values (DG1) at the two ends of all cells, the smaller node first, on every rank."""
         space = function.function_space()
         element = space.ufl_element().sub_elements[0]
-        place = Function(FunctionSpace(self.mesh, element)).interpolate(
-            SpatialCoordinate(self.mesh)[0]
-        )
+        place = coordinates_of(FunctionSpace(self.mesh, element))
         nodes = space.cell_node_map().values
-        order = np.argsort(place.dat.data_ro_with_halos[nodes], axis=1)
+        order = np.argsort(place[nodes], axis=1)
         nodes = np.take_along_axis(nodes, order, axis=1)
         own = function.dat.data_ro
         found = np.zeros((len(self.cells), 2, *own.shape[1:]))
