@@ -28,22 +28,19 @@ def unit_of(operations: Sequence[Operation], *, singly: bool = False) -> Unit:
     if not written:
         raise CannotCompile("the operations write nothing")
     mesh = written[0].function_space().mesh().unique()
+    chains = None
     try:
         chains = Layout(mesh)
-    except CannotCompile as why:
-        try:
-            return Unit(operations, MapLayout(mesh), singly=singly)
-        except CannotCompile as other:
-            if mesh.ufl_cell().cellname != "interval":
-                raise
-            raise CannotCompile(f"{other}; along a chain: {why}") from other
-    try:
         return Unit(operations, chains, singly=singly)
     except CannotCompile as why:
         try:
             return Unit(operations, MapLayout(mesh), singly=singly)
         except CannotCompile as other:
-            raise why from other
+            if chains is not None:
+                raise why from other
+            if mesh.ufl_cell().cellname != "interval":
+                raise
+            raise CannotCompile(f"{other}; along a chain: {why}") from other
 
 
 class CompiledExecutor:
