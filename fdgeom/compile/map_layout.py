@@ -13,7 +13,7 @@ from firedrake import Function, FunctionSpace, SpatialCoordinate, VectorFunction
 from fdgeom.compile.build import WIDTH
 from fdgeom.compile.layout import Layout, Part, aligned
 from fdgeom.errors import CannotCompile
-from fdgeom.forms import has_nodal_values, is_real
+from fdgeom.forms import is_real, scalar_space
 from fdgeom.line import inside_of
 from fdgeom.operations import parts
 from fdgeom.operations.interpolate import sampled
@@ -58,10 +58,7 @@ class MapLayout(Layout):
             raise CannotCompile(f"{function.name()} is a number of a Real space")
         if space.mesh().topology is not self.mesh.topology:
             raise CannotCompile(f"{function.name()} lives on another mesh")
-        element = space.ufl_element()
-        if not has_nodal_values(space):
-            raise CannotCompile(f"{element}: its degrees of freedom are not values at nodes")
-        scalar = element.sub_elements[0] if space.value_shape else element
+        scalar = scalar_space(space).ufl_element()
         dofs = space.finat_element.entity_dofs()
         shared = any(own for dim in dofs if dim != max(dofs) for own in dofs[dim].values())
         nodes = Nodes(space.node_set, scalar, not shared)
