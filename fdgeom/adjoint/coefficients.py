@@ -8,7 +8,7 @@ from firedrake import Constant, Function
 from fdgeom.adjoint.lists import keys
 from fdgeom.data import key
 from fdgeom.operations import Assemble, Map, Operation, Performed, Solve, up_to_date
-from fdgeom.operations.dependent import Dependent, constants_behind, dependent_of, read_in
+from fdgeom.operations.dependent import Dependents, constants_behind, dependent_of, read_in
 
 
 class Coefficients:
@@ -49,14 +49,9 @@ class Coefficients:
         self.fields.append(field)
 
     @property
-    def dependents(self) -> list[Dependent]:
+    def dependents(self) -> Dependents:
         """Those of the fields, in the same order."""
-        return [dependent_of(field) for field in self.fields]
-
-    def refresh(self) -> None:
-        """Bring all fields up to date."""
-        for dependent in self.dependents:
-            dependent.refresh()
+        return Dependents(dependent_of(field) for field in self.fields)
 
     def reached_by(self, wanted: Iterable[Function]) -> set[int]:
         """The keys of functions and of the fields that depend on them; each field needs operations."""
@@ -92,11 +87,12 @@ class Coefficients:
 
     def updates_in_time(self, reached: Set[int], **place) -> list[Operation]:
         """The updates of the fields in time, at the ``place`` of an operation or at the present time."""
-        return [_in_place(dependent_of(f), place) for f in self.in_time if keys([f]) & reached]
+        return [_in_place(f, place) for f in self.in_time if keys([f]) & reached]
 
 
-def _in_place(dependent: Dependent, place: dict) -> Operation:
+def _in_place(field: Function, place: dict) -> Operation:
     """The update of a dependent field without derivatives by what it was at another time."""
+    dependent = dependent_of(field)
     made = [
         o.placed(**place, **({"adds": type(o.adds)()} if hasattr(o, "adds") else {}))
         for o in dependent.operations

@@ -130,7 +130,7 @@ class Replay:
         dependents = self._coefficients.dependents
         remembered = [(s, s.values()) for s in (*self.snapshots(), *self.others())]
         with MadeOnce.replayed():
-            self._coefficients.refresh()
+            dependents.refresh()
             made = [dependent.made.values() for dependent in dependents]
             self._live.take()
             try:
@@ -255,7 +255,7 @@ class ChangeReplay(Replay):
 
     def run(self, steps: None) -> None:
         self._do()
-        self._coefficients.refresh()
+        self._coefficients.dependents.refresh()
 
     def _operations_of(self, origin, steps, reached):
         return self._list(self._operations, reached)

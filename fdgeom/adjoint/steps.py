@@ -164,7 +164,7 @@ class StepReplay(Replay):
         """Run steps from the present state, recorded by ``sweep`` if given."""
         with nullcontext() if sweep is None else sweep.recording():
             self._stepper.take_steps(steps)
-        self._coefficients.refresh()
+        self._coefficients.dependents.refresh()
 
     def _open(self) -> None:
         """Run the operations before the first step as the run itself does."""

@@ -168,7 +168,7 @@ class EquilibriumReplay(Replay):
     def run(self, program: LoadProgram) -> None:
         """Go to an equilibrium from the present inputs."""
         self._go(program)
-        self._coefficients.refresh()
+        self._coefficients.dependents.refresh()
         self._standing.found = Kept(self._problem.functions)
 
     def _operations_of(self, origin, steps, reached):
