@@ -25,6 +25,12 @@ def key(function: Function | Constant) -> int:
     return id(function.dat)
 
 
+def norm(function: Function | Cofunction) -> float:
+    """The Euclidean norm of all degrees of freedom."""
+    with function.dat.vec_ro as values:
+        return values.norm()
+
+
 def largest(comm, values) -> float:
     """The largest absolute value on all ranks; NaN if there is one, which MPI's maximum can lose."""
     return float(np.max(comm.allgather(np.abs(values).max(initial=0.0))))

@@ -9,6 +9,8 @@ import numpy as np
 from firedrake import Function
 from petsc4py import PETSc
 
+from fdgeom.data import norm
+
 
 class Reason(IntEnum):
     """Why Newton's iteration goes on (0), has converged (positive) or has failed (negative).
@@ -137,7 +139,7 @@ class Watch:
         if iteration == 0:
             guess = snes.getSolution().norm() if self.contracting else 0.0
             of = self.test.of
-            self.begin(rtol, atol, stol, guess, _norm(of) if of is not None else 0.0)
+            self.begin(rtol, atol, stol, guess, norm(of) if of is not None else 0.0)
         reason = self.decide(iteration, *norms)
         # After updates that do not contract another attempt follows: PETSc should not report a failure.
         contracting = reason != Reason.NOT_CONTRACTING
@@ -196,8 +198,3 @@ class Watch:
         if len(self._updates) < _EARLY:
             return False
         return min(self._updates[-_RECENT:]) >= 0.5 * min(self._updates[:-_RECENT])
-
-
-def _norm(function: Function) -> float:
-    with function.dat.vec_ro as values:
-        return values.norm()

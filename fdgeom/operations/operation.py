@@ -11,6 +11,8 @@ import numpy as np
 from firedrake import Cofunction, Constant, Form, Function
 from ufl.core.expr import Expr
 
+from fdgeom.data import key
+
 #: A functional that is linear in its test function. An expression means its sum over the nodes that
 #: its Functions share.
 Work = Form | Expr
@@ -162,23 +164,23 @@ class Tangents:
         self._made: dict[int, tuple[Function, Function]] = {}
         # Mixed Functions first: their parts get the parts of their tangents.
         for f in sorted(active, key=lambda f: -len(f.function_space())):
-            if _key(f) in self._made:
+            if key(f) in self._made:
                 continue
             made = Function(f.function_space(), name=f"{self.name} of {f.name()}")
-            self._made[_key(f)] = f, made
+            self._made[key(f)] = f, made
             if len(f.function_space()) > 1:
                 for part, own in zip(f.subfunctions, made.subfunctions, strict=True):
-                    self._made[_key(part)] = part, own
+                    self._made[key(part)] = part, own
 
     def is_active(self, f: Function | None) -> TypeGuard[Function]:
         """Whether derivatives by a Function are computed; None is no Function."""
-        return f is not None and _key(f) in self._made
+        return f is not None and key(f) in self._made
 
     def __contains__(self, f: Function | None) -> bool:
         return self.is_active(f)
 
     def __getitem__(self, f: Function) -> Function:
-        return self._made[_key(f)][1]
+        return self._made[key(f)][1]
 
     def get(self, f: Function | None) -> Function | None:
         """That of a Function; None if it is zero."""
@@ -195,15 +197,15 @@ class Cotangents(Tangents):
         self._nonzero: set[int] = set()
 
     def __contains__(self, f: Function | None) -> bool:
-        return f is not None and any(_key(part) in self._nonzero for part in parts(f))
+        return f is not None and any(key(part) in self._nonzero for part in parts(f))
 
     def add(self, functions: Iterable[Function]) -> None:
         """Note that the cotangents of Functions may differ from zero."""
-        self._nonzero |= {_key(part) for f in functions for part in parts(f)}
+        self._nonzero |= {key(part) for f in functions for part in parts(f)}
 
     def drop(self, functions: Iterable[Function]) -> None:
         """Note that the cotangents of Functions are zero."""
-        self._nonzero -= {_key(part) for f in functions for part in parts(f)}
+        self._nonzero -= {key(part) for f in functions for part in parts(f)}
 
     @property
     def nonzero(self) -> list[Function]:
@@ -226,10 +228,6 @@ def linearise(operations: Sequence[Operation], tangents: Tangents) -> list[Opera
     return found
 
 
-def _key(f: Function) -> int:
-    return id(f.dat)
-
-
 def parts(f):
     """The parts of a mixed Function or Cofunction; another one itself."""
     return tuple(f.subfunctions) if len(f.function_space()) > 1 else (f,)
@@ -237,7 +235,7 @@ def parts(f):
 
 def each_part(functions: Iterable[Function]) -> list[Function]:
     """The parts of functions, each once."""
-    return list({_key(part): part for f in functions for part in parts(f)}.values())
+    return list({key(part): part for f in functions for part in parts(f)}.values())
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

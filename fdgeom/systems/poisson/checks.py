@@ -19,6 +19,7 @@ from ufl.algorithms import expand_derivatives, replace
 from ufl.algorithms.analysis import has_exact_type
 from ufl.classes import Expr, Form, Grad, Zero
 
+from fdgeom.data import norm
 from fdgeom.forms import (
     MATRIX_COMPILER,
     check_arguments,
@@ -234,7 +235,7 @@ def _commutes(system, slope: Form) -> Callable:
                 return np.nan
             fields[1].assign(random_function(system.space, rng))
             own, other = (
-                _norm(side.assemble()) / (_norm(b) or 1.0)
+                norm(side.assemble()) / (norm(b) or 1.0)
                 for side, b in zip(sides, fields, strict=True)
             )
             return own / other if other else 0.0
@@ -242,11 +243,6 @@ def _commutes(system, slope: Form) -> Callable:
         return defect
 
     return equation
-
-
-def _norm(b) -> float:
-    with b.dat.vec_ro as x:
-        return x.norm()
 
 
 @no_annotations
