@@ -402,6 +402,7 @@ def _matrix(name: str, value):
     if isinstance(value, list | tuple | np.ndarray):
         rows = np.array(value, dtype=object)
         if any(isinstance(entry, Expr) for entry in rows.flat):
+            refuse_recorded(name, [entry for entry in rows.flat if not isinstance(entry, Expr)])
             value = ufl.as_tensor(rows.tolist())
     if isinstance(value, Expr):
         if value.ufl_shape != (6, 6):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from checkpoint_schedules import Revolve, SingleMemoryStorageSchedule
 from firedrake import (
+    Constant,
     Function,
     FunctionSpace,
     IntervalMesh,
@@ -92,6 +93,13 @@ def given(value):
     return np.array([0, 0, value], dtype=object)
 
 
+def mixed(value):
+    """A matrix of numbers and a Constant."""
+    rows = np.diag([1.0, 1, 1, 2, 2, 2]).astype(object)
+    rows[0, 0], rows[1, 1] = value, Constant(0.5)
+    return rows.tolist()
+
+
 FACTORIES = {
     "kappa": lambda x: fg.FourthOrderAlpha(None, 0.1, kappa=x),
     "rho_inf": fg.hamel_alpha,
@@ -99,6 +107,7 @@ FACTORIES = {
     "width": lambda x: fg.Section.rectangle(x, 0.01, **MATERIAL),
     "density": lambda x: fg.Section.rectangle(0.1, 0.1, **(MATERIAL | {"density": x})),
     "poisson_ratio": lambda x: fg.Section.rectangle(0.1, 0.1, **(MATERIAL | {"poisson_ratio": x})),
+    "inertia": lambda x: fg.Section(np.eye(6), mixed(x)),
     "end_weight": lambda x: rod(end_weight=x),
     "stiffness": lambda x: fg.Revolute(fg.ground, PLACE, axis=(0, 0, 1), stiffness=x),
     "rest": lambda x: fg.Revolute(fg.ground, PLACE, axis=(0, 0, 1), rest=x),
