@@ -90,15 +90,20 @@ class ReplayBlock(Block):
         ]
 
     def take(self) -> None:
-        """Run the steps, and add the block with its outputs to the tape."""
-        replay = self.replay
+        """Run the steps, and add the block with its outputs to the tape; if one fails, those before it."""
+        replay, failure = self.replay, None
         with stop_annotating():
             both = zip(self._set, self._set_of_data(), strict=True)
             self._origin = replay.origin([state | data for state, data in both])
             sampled = set()
             if self._steps == 1 and replay.samples:
                 sampled.update(*self._set_of_data(all_of_them=True))
-            replay.run(self._steps)
+            try:
+                replay.run(self._steps)
+            except BaseException as why:  # Ctrl-C, too, leaves the completed steps
+                self._steps, failure = replay.completed(self._origin), why
+                if not self._steps:
+                    raise
         get_working_tape().add_block(self)
         for f in replay.outputs:
             self.add_output(variables.StateVariable(f))
@@ -113,6 +118,8 @@ class ReplayBlock(Block):
         for snapshot, was_set in zip(replay.snapshots(), self._set, strict=True):
             kept = set() if replay.saves is None else was_set - replay.saves
             self._note(snapshot, sampled, kept)
+        if failure is not None:
+            raise failure
 
     def _note(self, snapshot, sampled: Set[int], kept: Set[int]) -> None:
         """Save with a snapshot the block variables of the Functions whose values it holds now."""

@@ -164,6 +164,10 @@ class Replay:
         """Run steps (or whatever the argument means for the subclass) from the present state."""
         raise NotImplementedError
 
+    def completed(self, origin) -> int:
+        """The number of steps that a failed run has completed; none in general."""
+        return 0
+
     def _operations_of(self, origin, steps, reached: set[int]) -> OperationList:
         """The operations of the run, where their values are known."""
         raise NotImplementedError

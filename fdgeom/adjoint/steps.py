@@ -40,6 +40,8 @@ class StepOrigin(Origin):
     touched: list[Set[int]]
     #: Operations of system and method before the first step, by `touched`.
     start: list[Operation]
+    #: What these operations, and those after the last step, change.
+    before: Kept
 
 
 class StepReplay(Replay):
@@ -120,6 +122,7 @@ class StepReplay(Replay):
             # Functions that are on no tape keep their saved values.
             touched=[f | (set(s.keys()) - on_tape) for f, s in zip(found, snapshots, strict=True)],
             start=first,
+            before=Kept([f for op in (*first, *self._finish) for f in op.writes]),
         )
 
     @property
@@ -162,9 +165,21 @@ class StepReplay(Replay):
     # --- steps -----------------------------------------------------------------------------------
     def run(self, steps: int, sweep: CompiledSweep | None = None) -> None:
         """Run steps from the present state, recorded by ``sweep`` if given."""
-        with nullcontext() if sweep is None else sweep.recording():
-            self._stepper.take_steps(steps)
-        self._coefficients.dependents.refresh()
+        try:
+            with nullcontext() if sweep is None else sweep.recording():
+                self._stepper.take_steps(steps)
+        finally:
+            self._coefficients.dependents.refresh()
+
+    def completed(self, origin):
+        steps = self._stepper.steps - origin.clock.steps
+        if not steps:
+            # No block is to update the fields that follow others before the first step.
+            origin.before.restore()
+            self._set_clock(origin.clock)
+            for snapshot, values in zip(self.snapshots(), origin.remembered, strict=True):
+                snapshot.remember(values)
+        return steps
 
     def _open(self) -> None:
         """Run the operations before the first step as the run itself does."""

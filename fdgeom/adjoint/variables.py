@@ -242,7 +242,7 @@ def meet(replay: Replay, function: Function) -> None:
 @contextmanager
 def given_after_failure(replay: Replay) -> Iterator[None]:
     """If a run fails, what its completed steps have changed counts as given data at once."""
-    # Not for steps of steppers: new block variables would count as set by hand where the next begin.
+    # Not for steps of steppers, whose completed steps are a block.
     try:
         yield
     except BaseException:  # Ctrl-C, too, leaves the completed steps
