@@ -203,9 +203,9 @@ class ReplayBlock(Block):
 
     def _origin_for(self, functions: Sequence[Function]):
         """The start of the steps, with those jumps only that matter for derivatives by these functions."""
-        if not self._origin.unseen:
+        if not self._origin.set_on_tape:
             return self._origin
-        return replace(self._origin, unseen=self._origin.unseen & keys(functions))
+        return replace(self._origin, set_on_tape=self._origin.set_on_tape & keys(functions))
 
     def _of_inputs(self, dependencies: list) -> list:
         """The dependencies that have derivatives; earlier values and coordinates have none."""

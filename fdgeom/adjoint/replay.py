@@ -26,8 +26,8 @@ class Origin:
 
     #: Constants, and initial guesses of iterations.
     given: Kept
-    #: Keys of functions that were set to the values that they had already.
-    unseen: Set[int] = frozenset()
+    #: Keys of functions that were set on the tape, perhaps to the values that they had already.
+    set_on_tape: Set[int] = frozenset()
     #: The result, for runs that keep it.
     found: Kept | None = None
 

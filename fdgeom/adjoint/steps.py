@@ -110,13 +110,12 @@ class StepReplay(Replay):
         if clock.dt != clock.last_dt and not stepper.begins(start):
             start = [*start, *stepper.rescale(Constant(clock.dt / clock.last_dt))]
         first = [*of_system, *start]
-        unseen = set().union(*(g - c for g, c in zip(given, changed, strict=True)))
-        if not any(changed) and not keys(f for op in first for f in op.writes) & self._seeds:
-            unseen = set()  # the steps begin as if nothing were set
+        # Steps whose start changes nothing begin as if nothing were set.
+        begins = any(changed) or keys(f for op in first for f in op.writes) & self._seeds
         on_tape = keys([*self.views, *self.inputs])
         return StepOrigin(
             Kept(self._begins_with),
-            unseen & keys(self.views),
+            set().union(*given) & on_tape if begins else set(),
             clock=clock,
             remembered=[snapshot.values() for snapshot in snapshots],
             # Functions that are on no tape keep their saved values.
@@ -336,9 +335,11 @@ class StepReplay(Replay):
         """Raise ``NotImplementedError`` if the result jumps at functions set to their former values."""
         # Inside `at`. A value that equals the former one goes unnoticed, any other does not, and the
         # method may begin differently then.
-        if not origin.unseen:
+        snapshots = self.snapshots()
+        unseen = origin.set_on_tape.difference(*(s.changed_keys() for s in snapshots))
+        if not unseen:
             return
-        stepper, snapshots = self._stepper, self.snapshots()
+        stepper = self._stepper
         clock, remembered = stepper.clock, [snapshot.values() for snapshot in snapshots]
         self._open()
         unset = self.once("unset", (), lambda: snapshot_of(self._moving))
@@ -351,11 +352,12 @@ class StepReplay(Replay):
         for snapshot, values in zip(snapshots, remembered, strict=True):
             snapshot.remember(values)
         if jumps:
-            names = ", ".join(f.name() for f in self.views_of(origin.unseen))
+            data = [f for f in self.data(self.inputs) if keys([f]) & unseen]
+            names = ", ".join(f.name() for f in (*self.views_of(unseen), *data))
             raise NotImplementedError(
                 f"gradients by {names} are not available: it was set to the values after the last step. "
                 f"{self.name} continues from these, but begins anew from any others; so the result "
-                "jumps there. Set other values, or make a new stepper before it is set"
+                "jumps there. Set other values, or set it once, or make a new stepper before it is set"
             )
 
     # --- in compiled code ------------------------------------------------------------------------

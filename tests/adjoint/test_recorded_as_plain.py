@@ -284,3 +284,8 @@ def test_a_weight_of_shake_that_jumps_on_the_tape():
 
     expected = (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h)
     assert first - 2 * second == pytest.approx(expected, rel=1e-7)
+    # A weight that is assigned its own value leaves the multiplier, which any other value changes.
+    same = [Function(number.function_space()).assign(0.7) for number in given]
+    assert reduced(same) == value(0.7, 0.7)[0]
+    with pytest.raises(NotImplementedError, match="so the result jumps there"):
+        reduced.derivative()
