@@ -408,10 +408,14 @@ def form_of(
     return checked_form(name, form, rank, mesh, linear_in, without, given)
 
 
-def check_domains(name: str, form: Form, *meshes) -> None:
+def check_domains(name: str, form: Form | Expr, *meshes) -> None:
     """Raise ``ValueError`` unless a form is integrated over the mesh of its Functions, and over one
-    of ``meshes`` if given; a submesh may be used with its parent.
+    of ``meshes`` if given, or an expression has one mesh; a submesh may be used with its parent.
     """
+    if not isinstance(form, Form):
+        if len(set(extract_domains(form))) > 1:
+            raise ValueError(f"{name} holds Functions of several meshes: use Functions of one mesh")
+        return
     wanted = [mesh for mesh in meshes if mesh is not None]
     if not wanted and len({integral.ufl_domain() for integral in form.integrals()}) > 1:
         raise ValueError(f"{name} is integrated over several meshes: use integrals over one mesh")

@@ -10,7 +10,7 @@ from ufl.algorithms import expand_derivatives, extract_coefficients
 from ufl.classes import Zero
 from ufl.core.expr import Expr
 
-from fdgeom.forms import is_zero, rename, simplify
+from fdgeom.forms import check_domains, is_zero, rename, simplify
 from fdgeom.operations.operation import Cotangents, Operation, Tangents, Work, parts
 from fdgeom.validation import instance
 
@@ -228,7 +228,8 @@ class Assemble(Operation):
     TypeError
         If ``work`` is no form or expression, or ``by`` is no dict of Functions.
     ValueError
-        If ``by`` is empty, a target has another space, or ``adds`` names others than targets.
+        If ``work`` has several meshes, ``by`` is empty, a target has another space, or ``adds`` names
+        others than targets.
 
     Notes
     -----
@@ -245,10 +246,12 @@ class Assemble(Operation):
         if not self.by:
             raise ValueError("by is empty; give at least one Function and its target")
         self._name_arguments()
+        check_domains("work", self.work)
         for f, target in self.by.items():
             instance("by", f, Function, "a dict whose keys are Functions")
             instance("by", target, Function, "a dict whose values are Functions")
-            if target.function_space().ufl_element() != f.function_space().ufl_element():
+            own, other = f.function_space(), target.function_space()
+            if other.ufl_element() != own.ufl_element() or other.mesh() != own.mesh():
                 raise ValueError(
                     f"by: the target for {f.name()!r} must be a Function of the same space"
                 )

@@ -9,7 +9,7 @@ from firedrake import Form, Function, TestFunction
 from ufl.algorithms import extract_coefficients
 from ufl.core.expr import Expr
 
-from fdgeom.forms import rename, simplify
+from fdgeom.forms import check_domains, rename, simplify
 from fdgeom.operations.explicit import Assemble, Copy, directional, gradient, zero_rest
 from fdgeom.operations.operation import Cotangents, Operation, Tangents, Work, parts
 from fdgeom.validation import choice, instance
@@ -128,7 +128,8 @@ class Solve(Operation):
         If ``work`` is no form or ``unknown`` no Function.
     ValueError
         If the form has no test function and none is given, or does not contain the unknown or the
-        test function; if the unknown is a value that it needs; if there are attempts and a guess.
+        test function; if it has several meshes; if the unknown is a value that it needs; if there are
+        attempts and a guess.
 
     Notes
     -----
@@ -168,6 +169,7 @@ class Solve(Operation):
             object.__setattr__(self, "test", test)
         elif isinstance(self.work, Form):
             object.__setattr__(self, "work", simplify(self.work))
+        check_domains("work", self.work)
         if self.test not in extract_coefficients(self.work):
             raise ValueError(f"work must contain the test function {self.test.name()!r}")
         self._check_unknown()

@@ -7,7 +7,17 @@ import pytest
 from firedrake import Constant, Function, FunctionSpace, TestFunction, as_vector, dx, inner
 
 import fdgeom as fg
-from fdgeom.operations import Attempt, Copy, Flow, Map, Prescribed, Solve, flattened, merged
+from fdgeom.operations import (
+    Assemble,
+    Attempt,
+    Copy,
+    Flow,
+    Map,
+    Prescribed,
+    Solve,
+    flattened,
+    merged,
+)
 
 
 def test_refusals():
@@ -51,6 +61,20 @@ def test_refused_solves():
         Solve(work=work, unknown=x, prescribed=[Prescribed(np.array([0]), x)])
     with pytest.raises(ValueError, match="part must be a part of the unknown 'x', not 1"):
         Solve(work=work, unknown=x, prescribed=[Prescribed(np.array([0]), part=1)])
+
+
+def test_forms_on_two_meshes_are_refused():
+    spaces = [FunctionSpace(fg.copies(n), "DG", 0) for n in (1, 2)]
+    x, y = (Function(space, name=n) for space, n in zip(spaces, "xy", strict=True))
+    work, mesh = (x - y) * TestFunction(spaces[0]), spaces[0].mesh()
+    with pytest.raises(ValueError, match="work is integrated over one mesh and holds Functions of"):
+        Solve(work=work * dx(domain=mesh), unknown=x)
+    with pytest.raises(ValueError, match="work is integrated over several meshes"):
+        Assemble(work=x**2 * dx + y**2 * dx, by={x: Function(spaces[0])})
+    with pytest.raises(ValueError, match="work holds Functions of several meshes"):
+        Assemble(work=x * y, by={x: Function(spaces[0])})
+    with pytest.raises(ValueError, match="target for 'x' must be a Function of the same space"):
+        Assemble(work=x**2 * dx, by={x: Function(spaces[1])})
 
 
 def test_steps_with_wrong_flows_are_refused():
