@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import ufl
 from firedrake import Constant
+from tsfc.ufl_utils import extract_firedrake_constants
 from ufl.algorithms import expand_derivatives, replace
 from ufl.classes import Expr, Zero
 
@@ -327,8 +328,6 @@ class LevelSet(Obstacle):
         self, function: Callable, velocity: Callable | None = None, *, inside: bool = False
     ) -> None:
         super().__init__(inside)
-        self.moves = is_function(function) and len(needed_arguments(function)) > 1
-        self.has_velocity = velocity is not None or not self.moves
         self._velocity_is_given = velocity is not None
         velocity = (lambda x, t: ufl.zero(3)) if velocity is None else velocity
         for name, value in (("function", function), ("velocity", velocity)):
@@ -336,8 +335,11 @@ class LevelSet(Obstacle):
                 raise TypeError(f"{name} must be a function of x and t, not {format_value(value)}")
         self.function, self._velocity = function, velocity
         self._symbols = x, t = private(Constant(np.zeros(3))), Time()
-        arguments = (x, t) if self.moves else (x,)
+        arguments = (x, t)[: max(len(needed_arguments(function)), 1)]
         level = _scalar_of("function must give a UFL scalar", function, *arguments)
+        # Not by its arguments: a function of x and t may be that of a body at rest.
+        self.moves = t in extract_firedrake_constants(level)
+        self.has_velocity = self._velocity_is_given or not self.moves
         direction = slope(lambda y: replace(level, {x: y}), x)
         if isinstance(expand_derivatives(ufl.dot(direction, direction)), Zero):
             raise ValueError(

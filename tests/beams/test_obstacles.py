@@ -121,6 +121,14 @@ def test_values_by_default_are_no_time():
         assert at(body, np.array([r, 0, 0]), 7.0) == pytest.approx(0, abs=1e-15)
 
 
+def test_level_sets_of_the_time_that_do_not_depend_on_it_stand_still():
+    """Friction needs no velocity of them."""
+    floor = fg.LevelSet(lambda x, t: x[2])
+    assert not floor.moves
+    assert at(floor, np.array([0, 0, 0.3]), 7.0) == pytest.approx(0.3, abs=1e-15)
+    assert fg.Contact(floor, stiffness=1.0, friction=0.1, slip=0.1).has_friction
+
+
 def test_directions_may_change():
     """A Constant given as normal or axis is read again, and so is the one made of numbers."""
     direction, x, time = Constant(AXIS), Constant([1.0, 1.0, 1.0]), Constant(0.4)
