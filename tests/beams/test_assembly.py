@@ -631,3 +631,24 @@ def test_a_joint_that_is_turned_over(joint):
             statics.solve()
     # As an assembly finds its beams, they stand.
     fg.Assembly([a, b], joint(a.right, b.left, **options)).check_configuration()
+
+
+class Cardan(fg.Revolute):
+    """The axis of the first side stays perpendicular to one axis of the second, not to two."""
+
+    size = 4
+
+    @staticmethod
+    def constraints(a, b):
+        return fg.Revolute.constraints(a, b)[:4]
+
+
+def test_conditions_of_your_own_share_no_axes():
+    """A half turn about the axis of the second side reverses that of the first, which is allowed."""
+    a = straight((0, 0, 0), (1, 0, 0), 2, left="clamped")
+    b = straight((1, 0, 0), (2, 0, 0), 2)
+    system = fg.Assembly([a, b], Cardan(a.right, b.left, axis=Z))
+    first = np.cross((1, 0, 0), Z)  # of the triad of the joint
+    b.reconstruct(position=(1, 0, 0), orientation=(0, *first))
+    fg.GeneralizedAlpha(system, 1e-3)  # which checks the start
+    assert system.joints.defect() == pytest.approx(0, abs=1e-14)

@@ -105,6 +105,12 @@ class Joint(OffTape, Fixed, ABC):
     #: Bound of the coordinate at which a spring is at rest.
     largest_rest: ClassVar[float] = np.inf
 
+    def __init_subclass__(cls, **options) -> None:
+        """Conditions of a class itself need not fix the axes that those of its base fix."""
+        super().__init_subclass__(**options)
+        if "constraints" in vars(cls) and "shared" not in vars(cls):
+            cls.shared = ()
+
     def __init__(
         self,
         first: Place | Ground,
