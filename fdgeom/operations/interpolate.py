@@ -12,7 +12,6 @@ from firedrake import (
     Function,
     SpatialCoordinate,
     TestFunction,
-    VectorFunctionSpace,
     assemble,
     get_interpolator,
     interpolate,
@@ -27,7 +26,7 @@ from ufl.corealg.multifunction import MultiFunction
 from ufl.domain import extract_domains
 
 from fdgeom.compat import interpolates_into
-from fdgeom.forms import is_real
+from fdgeom.forms import is_real, shaped_space
 from fdgeom.operations.dependent import Dependent, dependent_of
 from fdgeom.operations.explicit import Copy
 from fdgeom.operations.operation import ArrayOperation, Operation, Tangents, owned_values
@@ -239,19 +238,22 @@ class ConditionsInside(MultiFunction):
 
     def __init__(self) -> None:
         super().__init__()
-        self._middles: dict[SpatialCoordinate, Function] = {}
+        self._middles: dict[Expr, Function] = {}
 
     def of(self, value: Expr) -> Expr:
         """An expression with such conditions."""
         return map_expr_dag(self, value)
 
-    def _middle(self, x: SpatialCoordinate) -> Function:
+    def _middle(self, x: Expr) -> Function:
         if x not in self._middles:
             (mesh,) = extract_domains(x)
-            space = VectorFunctionSpace(mesh, "DG", 0, dim=mesh.geometric_dimension)
+            space = shaped_space(x.ufl_shape, mesh, "DG", 0)
             self._middles[x] = sampled("middle", x, space, private=True)
         return self._middles[x]
 
+    def moved(self, condition: Expr) -> list:
+        """The terminals of a condition that have other values inside."""
+        return list(extract_type(condition, SpatialCoordinate))
+
     def condition(self, o, *operands):
-        places = extract_type(o, SpatialCoordinate)
-        return replace(o, {x: x + _INSIDE * (self._middle(x) - x) for x in places})
+        return replace(o, {x: x + _INSIDE * (self._middle(x) - x) for x in self.moved(o)})

@@ -14,10 +14,13 @@ import ufl
 from firedrake import Constant, FiniteElement, Function, FunctionSpace, TensorElement
 from firedrake.mesh import MeshGeometry
 from mpi4py import MPI
+from pyadjoint.tape import stop_annotating
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
+from ufl.algorithms import extract_coefficients
 from ufl.core.expr import Expr
 
+from fdgeom.forms import is_real
 from fdgeom.messages import format_value
 from fdgeom.operations.interpolate import ConditionsInside
 from fdgeom.validation import choice, instance
@@ -158,9 +161,23 @@ def parameters(material) -> Iterator:
             yield value
 
 
+class _AllInside(ConditionsInside):
+    """As the base class, also conditions on Functions (level sets), and of equality, as in ``sign``."""
+
+    eq = ne = ConditionsInside.condition
+
+    def of(self, value):
+        with stop_annotating():  # materials are given data
+            return super().of(value)
+
+    def moved(self, condition):
+        functions = (f for f in extract_coefficients(condition) if not is_real(f))
+        return [*super().moved(condition), *functions]
+
+
 def values_at(space, nodes: np.ndarray) -> Callable:
     """A function that evaluates a parameter at nodes of a scalar space; numbers stay numbers."""
-    inside = ConditionsInside()
+    inside = _AllInside()
 
     def evaluate(value):
         if not isinstance(value, Expr):
@@ -184,7 +201,7 @@ def _knows(material) -> bool:
 
 def _interpolated(space, expression: Expr) -> np.ndarray:
     """The values of an expression at the nodes of a space on this rank."""
-    return Function(space).interpolate(ConditionsInside().of(expression)).dat.data_ro
+    return Function(space).interpolate(_AllInside().of(expression)).dat.data_ro
 
 
 def _is_cellwise(value) -> bool:

@@ -2,7 +2,18 @@
 
 import numpy as np
 import pytest
-from firedrake import SpatialCoordinate, as_vector, assemble, conditional, cross, dx, lt
+from firedrake import (
+    Function,
+    FunctionSpace,
+    SpatialCoordinate,
+    as_vector,
+    assemble,
+    conditional,
+    cross,
+    dx,
+    lt,
+    sign,
+)
 from sections.drawn import BECAS, STEEL, rectangle
 
 import fdgeom as fg
@@ -94,12 +105,18 @@ def test_failure_of_a_ply(axis):
     assert reserve > 0
 
 
-def test_materials_by_a_condition():
+@pytest.mark.parametrize("interface", ["condition", "sign", "level set"])
+def test_materials_with_an_interface(interface):
     """Corners on an interface belong to their own cell: its modulus and fibre angle."""
     mesh = rectangle(1, 1, 4)
     x, _ = SpatialCoordinate(mesh)
-    modulus, angle = (conditional(lt(x, 0.5), *values) for values in ((1.5, 0.5), (0.0, np.pi / 2)))
-    material = fg.Ply(fg.Isotropic(modulus, 0.0, 1.0), angle)
+    level = Function(FunctionSpace(mesh, "CG", 1)).interpolate(x - 0.5)
+    right = {
+        "condition": conditional(lt(x, 0.5), 0.0, 1.0),
+        "sign": (1 + sign(x - 0.5)) / 2,
+        "level set": conditional(lt(level, 0.0), 0.0, 1.0),
+    }[interface]
+    material = fg.Ply(fg.Isotropic(1.5 - right, 0.0, 1.0), np.pi / 2 * right)
     section = fg.Section.from_mesh(mesh, material, origin="tension")
     pull, sides = [0, 0, 0, 1.0, 0, 0], {True: 8, False: 8}
     strengths = (3.0, 0.5, 1.0)
