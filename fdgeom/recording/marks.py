@@ -120,18 +120,21 @@ class Arrows:
 
     def __init__(self, beams: Sequence) -> None:
         self.nodes: list[int] = []
-        self._readers: list[Callable[[], np.ndarray]] = []
+        self._readers: list[tuple[BodyLoad, Callable[[], np.ndarray]]] = []
         start = 0
         for beam in beams:
             numbering = Numbering(beam.position.function_space())
-            for at, read in filter(None, (_arrows(load, beam, numbering) for load in beam.loads)):
-                self.nodes += (start + at).tolist()
-                self._readers.append(read)
+            for load in beam.loads:
+                if (found := _arrows(load, beam, numbering)) is not None:
+                    at, read = found
+                    self.nodes += (start + at).tolist()
+                    self._readers.append((load, read))
             start += len(numbering.coordinates)
 
-    def read(self) -> np.ndarray:
+    def read(self, factor: float = 1.0) -> np.ndarray:
         """The forces in space at `nodes`, (n, 3), on every rank; per length along a beam."""
-        return np.concatenate([np.zeros((0, 3)), *(read() for read in self._readers)])
+        found = [(factor if load.scaled else 1.0) * read() for load, read in self._readers]
+        return np.concatenate([np.zeros((0, 3)), *found])
 
 
 def _arrows(load: BodyLoad, beam, numbering: Numbering):

@@ -17,7 +17,7 @@ from fdgeom.messages import Described, brief
 from fdgeom.sections.matrices import check_axis
 from fdgeom.sections.outline import of_section as outline_of
 from fdgeom.sections.outline import rectangle
-from fdgeom.validation import whole
+from fdgeom.validation import number, whole
 
 from .interpolated import Interpolated, chosen
 from .marks import Arrows, Mark, Obstacles, check_index, gravity_of, marks_of
@@ -184,7 +184,7 @@ class Snapshots(Described):
         self.take(stepper.system, stepper.t)
         self._last = len(self.times)
 
-    def take(self, system, t: float) -> None:
+    def take(self, system, t: float, *, load: float = 1.0) -> None:
         """Save one snapshot of a system in your own loop, such as one of equilibria.
 
         Parameters
@@ -193,7 +193,10 @@ class Snapshots(Described):
             Always the same one, with a curve in space.
         t : float
             Time, or another parameter, such as a load.
+        load : float
+            Load factor of statics, by which `forces` are multiplied, but not those of `Contact`.
         """
+        number("load", load)
         if self._system is not system:
             self._begin(system)
         output = system.output
@@ -205,7 +208,7 @@ class Snapshots(Described):
                 name: _gathered(field.apply(), self._segments)
                 for name, field in self._interpolated.items()
             }
-            forces = self._arrows.read()
+            forces = self._arrows.read(load)
         self.times.append(float(t))
         if position is None:
             return

@@ -57,6 +57,23 @@ def test_pure_bending(compiled):
     assert np.array_equal(beam.momentum.dat.data_ro, momentum)
 
 
+def test_forces_of_snapshots_are_those_of_the_load():
+    """The load factor scales all forces but those of contact."""
+    beam = bar()
+    floor = fg.Plane((0, 0, -0.01), normal=(0, 0, 1))
+    touch = fg.Contact(floor, stiffness=1.0, radius=0.02)
+    loaded = fg.Beam(
+        beam.mesh, beam.section, left="clamped", loads=[fg.Load(force=(0, 0, 3), at="right"), touch]
+    )
+    shapes = fg.Snapshots()
+    for load in (0.5, 1.0):
+        shapes.take(loaded, load, load=load)
+    half, whole = (forces[:, 2] for forces in shapes.forces)
+    assert (half[0], whole[0]) == pytest.approx((1.5, 3), rel=1e-12)
+    assert whole[1:].min() > 0
+    assert np.array_equal(half[1:], whole[1:])
+
+
 def test_steps_begin_with_that_strain():
     """Steps in strain and momentum take the strain as it is; a velocity that was set stays set."""
     beam = bar()
