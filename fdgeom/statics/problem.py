@@ -137,14 +137,15 @@ class EquilibriumProblem:
         self._set_forms()
         #: The last equilibrium and the data that it was found from.
         self.found = Sources(*self.functions, self.residual_form, *self.given_poses())
-        #: The signs with which nodes have the given orientations of the last load step, and these.
-        self._given = self._coming = np.ones(1), np.zeros(4)
+        self._coming = np.empty((0, 4)) if self.held is None else self.held.orientations()[0]
+        #: The given orientations of the last load step.
+        self.given = Constant(np.zeros((max(len(self._coming), 1), 4)), name="given orientations")
         self._runs: dict[Operation, Run] = {}
         self._x = np.zeros(self._size)
 
     def snapshot(self) -> Snapshot:
         """The present configuration with its load and its time."""
-        made = Snapshot(self.functions, [self.factor, *self.motion.model.clocks])
+        made = Snapshot(self.functions, [self.factor, self.given, *self.motion.model.clocks])
         made.take()
         return made
 
@@ -360,11 +361,10 @@ class EquilibriumProblem:
             given, node = self.held.orientations()
             found.append(given)
         turned, middle = np.array(found), count // 2
-        first, (sign, last) = _cosines(turned, node), self._given
+        first, last = _cosines(turned, node), self.given.dat.data_ro[: len(node)]
         # The sign of a node is that of the last step where it still stands, and free elsewhere.
-        stands = sign * _cosines(last, node) > _SAME
-        sign = np.where(stands, sign, np.where(first[0] < 0, -1, 1))
-        first *= sign
+        stands = _cosines(last, node)
+        first *= np.where(np.where(np.abs(stands) > _SAME, stands, first[0]) < 0, -1, 1)
         second = _cosines(turned[middle:], turned[middle])
         cosines = np.concatenate([first[: middle + 1], second]).min(axis=0)
         # A node that is put at the end by hand, and not at the begin, does not turn.
@@ -377,7 +377,7 @@ class EquilibriumProblem:
                 "its quaternion jumps to the opposite sign",
                 remedy="take more steps, and give a quaternion that is continuous in time",
             )
-        self._coming = np.where(first[-1] < 0, -sign, sign), turned[-1]
+        self._coming = turned[-1]
 
     def turned(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Rotations of nodes and of sprung joints, for :meth:`check_turned`."""
@@ -391,7 +391,7 @@ class EquilibriumProblem:
             self.motion.turns.check_branch(branch)
         if self.motion.joints is not None and (message := self.motion.joints.reversed()):
             raise SolveFailed(message, remedy="take more steps")
-        self._given = self._coming  # the nodes stand there now
+        self.given.dat.data[: len(self._coming)] = self._coming  # the nodes stand there now
 
     # --- the unknown -----------------------------------------------------------------------------
     def start(self) -> np.ndarray:

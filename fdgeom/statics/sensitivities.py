@@ -100,7 +100,7 @@ class EquilibriumReplay(Replay):
             Coefficients(
                 [], keys([*fields, *own]), symbols, [self._residual, *problem.given_poses()]
             ),
-            [*self._multipliers, *symbols],
+            [*self._multipliers, problem.given, *symbols],
         )
         self._operations = self._made_operations()
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from derivable import directions, holding, objective
 from firedrake import (
+    Constant,
     Function,
     FunctionSpace,
     IntervalMesh,
@@ -504,3 +505,31 @@ def test_neighbours_are_told_apart_by_their_own_size():
     free = fg.VibrationModes(fg.Beam(IntervalMesh(60, 1.0), section), 8)
     with pytest.raises(NotImplementedError, match="of a multiple eigenvalue"):
         free.eigenvalue(2)  # a rigid motion
+
+
+def test_replays_leave_what_a_given_pose_turns_from():
+    """By 330 degrees at once, which is not by -30 degrees, also after a replay from another angle."""
+    angle, mesh = Constant(0.0), IntervalMesh(4, 1.0)
+    held = fg.GivenPose(
+        position=lambda t: as_vector([0, 0, 0]),
+        orientation=lambda t: as_vector([cos(angle / 2), 0, sin(angle / 2), 0]),
+    )
+    force = Function(FunctionSpace(mesh, "R", 0))
+    load = fg.Load(force=as_vector([0, 0, force]), at="right")
+    statics = fg.StaticEquilibrium(
+        fg.Beam(mesh, fg.Section(np.eye(6), np.eye(6)), left=held, loads=load)
+    )
+    control = holding(force, 0.1)
+    continue_annotation()
+    force.assign(control)
+    statics.solve()
+    value = assemble(statics.beam.position[2] * ds(2))
+    pause_annotation()
+    angle.assign(1.0)
+    statics.solve()
+    assert ReducedFunctional(value, Control(control))(holding(force, 0.1)) == value
+    angle.assign(1.0 + np.radians(330))
+    with pytest.raises(
+        fg.LoadStepFailed, match="turns by more than 90 degrees in half a load step"
+    ):
+        statics.solve()
