@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from firedrake import DirichletBC, Form, Function, derivative
+from mpi4py import MPI
 from petsc4py import PETSc
 from ufl.algorithms import replace
 
@@ -128,7 +129,8 @@ class LocalNewton(Described):
             reason: Any = self._together(snes, x, *tolerances)
         else:
             reason = self._solve(x)
-            self.iterations = self._iterations() - before
+            own = self._iterations() - before
+            self.iterations = snes.comm.tompi4py().allreduce(own, MPI.MAX)
         snes.setIterationNumber(self.iterations)
         if not reason:
             snes.setConvergedReason(REASON.CONVERGED_FNORM_RELATIVE)

@@ -10,9 +10,11 @@ from firedrake import (
     DirichletBC,
     Function,
     FunctionSpace,
+    IntervalMesh,
     NonlinearVariationalProblem,
     NonlinearVariationalSolver,
     SpatialCoordinate,
+    TestFunction,
     TestFunctions,
     dx,
     inner,
@@ -72,6 +74,29 @@ def attempts():
         assert len(set(words)) == 1, words
         out[f"{name}: words"] = np.array(words[0].partition("a residual")[0])
     return out
+
+
+def reasons():
+    """If two nodes fail for different reasons, the message has reason, node and residual of one."""
+    mesh = IntervalMesh(12, 1.0)
+    (x,) = SpatialCoordinate(mesh)
+    space = FunctionSpace(mesh, "CG", 1)
+    shift, place, u = (Function(space, name=name) for name in ("shift", "place", "u"))
+    place.interpolate(x)
+    work = (u**2 + shift) * TestFunction(space) * fg.measures.vertex(mesh)
+    executor = CompiledExecutor([fg.Solve(work=work, unknown=u, name="u")])
+    for first, last in ((1.0, np.nan), (np.nan, 1.0)):  # u² = -1 has no solution
+        shift.assign(-1.0)
+        shift.dat.data_wo[place.dat.data_ro < 0.01] = first
+        shift.dat.data_wo[place.dat.data_ro > 0.99] = last
+        u.assign(0.7)
+        _, failure = executor.advance(1, 0.0, 1.0)
+        (message,) = set(mesh.comm.allgather(str(failure)))
+        node = first if "at the node at 0," in message else last
+        assert np.isnan(node) == ("not finite" in message) == ("residual of nan" in message), (
+            message
+        )
+    return {}
 
 
 def types():
@@ -153,7 +178,7 @@ def _along(f, cotangent):
 
 def everything():
     """All results."""
-    return steppers() | attempts() | types() | few_cells() | loop() | gradients()
+    return steppers() | attempts() | reasons() | types() | few_cells() | loop() | gradients()
 
 
 if __name__ == "__main__":

@@ -146,14 +146,20 @@ struct Steps {
     for (long c = 0; c < X.count; ++c) {
       int most = 0;
       // In a solve that couples neighbours all ranks take part, or none.
-      if (X.calls[c].tree) bad = agree(X, bad);
+      if (X.calls[c].tree) bad = agreed(bad, failed);
       if (bad) add_ghosts(X.calls[c]);
       else if ((bad = take(s, c, 0, everything, most))) *failed = c;
       if (bad && !X.exchange) return bad;
       fetch(s, c);
       count(c, most);
     }
-    return agree(X, bad);
+    return agreed(bad, failed);
+  }
+  // The failure of all ranks; one with another reason has no failed call, so that reason and place agree.
+  int agreed(int bad, int *failed) {
+    const int all = agree(X, bad);
+    if (bad != all) *failed = -1;
+    return all;
   }
   // Steps s .. s + many - 1, block by block: on several ranks first at ends with ghosts, then from the left
   // to the right one.
