@@ -42,6 +42,8 @@ _TYPES = {
 }
 # Of these options users have been warned.
 _warned: set[str] = set()
+# The prefixes that have been given.
+_prefixes: set[str] = set()
 
 
 def check_parameters(solver_parameters, options_prefix) -> tuple[dict, str]:
@@ -55,6 +57,7 @@ def check_parameters(solver_parameters, options_prefix) -> tuple[dict, str]:
         )
     if prefix and not prefix.endswith("_"):
         prefix += "_"
+    _prefixes.add(prefix)
     return petsctools.flatten_parameters(dict(solver_parameters or {})), prefix
 
 
@@ -105,7 +108,7 @@ class SolveOptions:
         result, wrote = {**base, **mine}, dict.fromkeys(mine, _DICT)
         if prefix:
             database = PETSc.Options()
-            line = {k: v for k, v in database.getAll().items() if k.startswith(prefix)}
+            line = _line_of(prefix)
             line.pop(prefix + COMPILED, None)
             for key in line:
                 if names and not key.removeprefix(prefix).startswith(names):
@@ -123,6 +126,13 @@ class SolveOptions:
     def told(self) -> bool:
         """Whether the user has set options of this solve."""
         return bool(self.over({})[2])
+
+
+def _line_of(prefix: str) -> dict[str, str]:
+    """The options on the command line of a prefix, without those of longer ones, as of arm_fine for arm."""
+    longer = tuple(p for p in _prefixes if p != prefix and p.startswith(prefix))
+    line = PETSc.Options().getAll().items()
+    return {k: v for k, v in line if k.startswith(prefix) and not k.startswith(longer)}
 
 
 def _of_one_solve(options: Mapping, names: tuple[str, ...], own: str) -> dict:
@@ -154,6 +164,11 @@ def refuse_unknown(
             place, start = "command line: ", where.removesuffix(key)
         near = difflib.get_close_matches(key, [*used, *known], n=1)
         hint = f"; did you mean {start + near[0]!r}?" if near else ""
+        ends = [name for name in (*used, *known) if start and key.endswith(f"_{name}")]
+        if ends:
+            other = where.removesuffix("_" + max(ends, key=len)).removeprefix("-")
+            hint += "" if hint else "."
+            hint += f" Make the solver with options_prefix={other!r} first, if there is one"
         raise ValueError(f"{place}PETSc does not know the option {start + key!r}{hint}")
     return later
 
@@ -162,7 +177,7 @@ def asking_for_snes(user: Mapping, prefix: str) -> list[str]:
     """The options of a stepper that compiled steps do not support."""
     keys = list(user)
     if prefix:
-        keys += [k for k in PETSc.Options().getAll() if k.startswith(prefix)]
+        keys += _line_of(prefix)
     return [k for k in keys if not k.endswith((*TOLERANCES, COMPILED))]
 
 

@@ -223,6 +223,15 @@ def test_unknown_option_on_the_command_line(body, command_line, line, message):
     assert fg.ImplicitMidpoint(body, 0.1, options_prefix="other").is_compiled
 
 
+def test_a_prefix_that_begins_with_another_one(body, command_line):
+    """Options of the longer one are no options of the shorter one, once both are known."""
+    command_line(arm_fine_ksp_type="gmres", arm_snes_rtol=1e-7)
+    with pytest.raises(ValueError, match="Make the solver with options_prefix='arm_fine' first"):
+        fg.ImplicitMidpoint(body, 0.1, options_prefix="arm")
+    assert not fg.ImplicitMidpoint(body, 0.1, options_prefix="arm_fine").is_compiled
+    assert fg.ImplicitMidpoint(body, 0.1, options_prefix="arm").is_compiled
+
+
 def test_unknown_option_of_a_part_on_the_command_line(beam, command_line):
     command_line(beam_momentum_snes_rtoll=1e-8)
     with pytest.raises(ValueError, match="'-beam_momentum_snes_rtoll'; did you mean '-beam_mom"):
