@@ -25,6 +25,7 @@ from fdgeom.forms import check_domains, checked_form
 from fdgeom.line import inside_of, without_links
 from fdgeom.messages import Described, brief, format_value
 from fdgeom.operations.dependent import present, refresh
+from fdgeom.taping import record
 from fdgeom.validation import real_array, text
 
 from .interpolated import Interpolated, common_element
@@ -37,7 +38,8 @@ def hold(form: ufl.BaseForm | float, name: str) -> Callable[[], float]:
     """Return a function that gives the present value of a 0-form by one cached assembler."""
     if isinstance(form, ufl.Form) and not form.arguments():
         form = checked_form(f"monitor {name!r}", form)
-        return FunctionalAssembly(form).assemble
+        with stop_annotating():
+            return FunctionalAssembly(form).assemble
     if isinstance(form, ufl.BaseForm) and not form.arguments():
         assembler = get_assembler(form)
         return lambda: float(assembler.assemble())
@@ -57,6 +59,23 @@ def _assembled(form: ufl.BaseForm | float, name: str, times: dict) -> float:
     if not isinstance(form, ufl.BaseForm):
         return 0.0
     return assemble(ufl.replace(form, times) if isinstance(form, ufl.Form) and times else form)
+
+
+def _record_dependent_fields(system) -> None:
+    """Bring fields up to date that follow others which were set by hand, and put that on the tape."""
+    consistency = system.consistency
+    if consistency.holds():
+        return
+    consistency.stepped = consistency.stepped and not consistency.is_placed()
+    with stop_annotating():
+        operations = consistency.synchronise()
+
+    def follow() -> None:
+        consistency.perform(operations)
+        consistency.synchronised()
+
+    if operations:
+        record("the update of fields", follow, lambda: operations, system)
 
 
 def _each(forms, action: Callable):
@@ -120,7 +139,10 @@ class FormMonitor(Described):
             # A replay is to read the time of this sample.
             times = {clock: Constant(float(clock)) for clock in system.model.clocks}
         sample = partial(_assembled, times=times)
-        prepared = not annotate_tape() and hasattr(system, "consistency")
+        has_fields = hasattr(system, "consistency")
+        if annotate_tape() and has_fields:
+            _record_dependent_fields(system)
+        prepared = not annotate_tape() and has_fields
         with system.consistency.prepared() if prepared else nullcontext():
             # Here, as fields that depend on the state are computed for it.
             found = self._checked_forms(system)

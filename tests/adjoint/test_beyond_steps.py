@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from derivable import beam, directions, holding, objective
-from firedrake import Function, assemble, ds
+from firedrake import Function, IntervalMesh, assemble, dot, ds, dx
 from firedrake.adjoint import Control, ReducedFunctional, continue_annotation, pause_annotation
 from pyadjoint import get_working_tape
 from verification import hamiltonian_systems
@@ -112,6 +112,35 @@ def test_monitors_are_functionals(made, rng):
     assert value == pytest.approx(plain, rel=1e-14)
     found = ReducedFunctional(value, Control(given)).derivative().dat.data_ro * direction
     assert found.sum() == pytest.approx(expected, abs=1e-7 * abs(found).sum())
+
+
+@pytest.mark.parametrize("recorded", ["velocity", "position"])
+def test_monitors_of_fields_that_were_set(recorded):
+    """Momentum and strain follow a velocity and positions that are set on the tape."""
+
+    def value(size, *, on_tape=False):
+        beam = fg.Beam(IntervalMesh(2, 1.0), fg.Section(np.eye(6), np.eye(6)), left="clamped")
+        stepper, field = fg.GeneralizedAlpha(beam, 0.01), getattr(beam, recorded)
+        given = holding(field, field.dat.data_ro)
+        given.dat.data_wo[1:, 0] += size
+        if on_tape:
+            continue_annotation()
+        field.assign(given)
+        found = fg.Energy()(beam)["energy"]
+        stepper.advance(2)
+        # A monitor may be made where pyadjoint records.
+        monitor = fg.Functional("moved", (1 + beam.time) * dot(beam.position, beam.position) * dx)
+        found += monitor(beam)["moved"]
+        pause_annotation()
+        return found, given
+
+    found, given = value(0.1, on_tape=True)
+    assert found == value(0.1)[0]
+    reduced, h = ReducedFunctional(found, Control(given)), 1e-3
+    assert reduced(value(0.2)[1]) == pytest.approx(value(0.2)[0], rel=1e-14)
+    at = [value(0.2 + k * h)[0] for k in (-2, -1, 1, 2)]
+    expected = (8 * (at[2] - at[1]) - (at[3] - at[0])) / (12 * h)
+    assert reduced.derivative().dat.data_ro[1:, 0].sum() == pytest.approx(expected, rel=1e-7)
 
 
 def test_a_run_is_a_block_between_two_samples(tmp_path):
