@@ -219,7 +219,7 @@ class Stepper(OffTape, Method, Restart, Compiled, NotCopied):
         """Take ``steps`` steps.
 
         While pyadjoint records they are one block on its tape (see :func:`fdgeom.gradient` for
-        gradients without a tape).
+        gradients without a tape); if a step fails, the completed ones before it are.
 
         Ctrl-C takes effect between two steps (in compiled code after several steps), a second
         Ctrl-C at once; in both cases the state is that after ``self.steps`` completed steps.

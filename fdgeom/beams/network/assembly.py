@@ -109,7 +109,8 @@ class Assembly(OffTape, RodMotion):
     beams : tuple of Beam
         The beams.
     network : Network
-        The mesh of beams and joints.
+        The mesh of beams and joints. ``assemble(form)`` counts the cells of joints; take
+        ``fg.Functional(name, form)(assembly)``, which integrates over the beams alone.
     position, orientation, v : Function
         Poses and velocities of all nodes; set them, or the fields of the beams.
     multiplier : Function
