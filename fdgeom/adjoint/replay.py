@@ -254,6 +254,12 @@ class ChangeReplay(Replay):
         super().__init__(views, found, clocks, written)
         self.name, self._do, self._operations, self._system = name, do, tuple(operations), system
 
+    @property
+    def outputs(self):
+        # Others would count as set where the next steps begin.
+        written = keys(self._changed)
+        return [*(f for f in self.state if keys([f]) & written), *self.fields]
+
     def snapshots(self) -> tuple:
         return self._system.consistency.snapshots if self._operations else ()
 
