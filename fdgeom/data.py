@@ -37,14 +37,14 @@ def largest(comm, values) -> float:
 
 
 def _difference(a: np.ndarray, b: np.ndarray) -> Callable[[], bool | int]:
-    """A function that tells whether two arrays differ bit by bit, which keep their places."""
+    """A function that compares two arrays bit by bit; both must stay at their addresses."""
     if 0 < a.nbytes <= 1024:  # a call through ctypes takes ten times longer than this comparison
         return partial(ne, _words(a), _words(b))
     return partial(_compare, a.ctypes.data, b.ctypes.data, a.nbytes)
 
 
 def _words(array: np.ndarray) -> memoryview:
-    """The values of an array that is not empty, bit by bit."""
+    """A non-empty array as a memory view of 64-bit words."""
     return array.data.cast("B").cast("Q")
 
 

@@ -90,7 +90,7 @@ class ReplayBlock(Block):
         ]
 
     def take(self) -> None:
-        """Run the steps, and add the block with its outputs to the tape; if one fails, those before it."""
+        """Run the steps and add their block to the tape; if one fails, the block has the completed ones."""
         replay, failure = self.replay, None
         with stop_annotating():
             both = zip(self._set, self._set_of_data(), strict=True)
@@ -203,9 +203,9 @@ class ReplayBlock(Block):
 
     def _origin_for(self, functions: Sequence[Function]):
         """The start of the steps, with those jumps only that matter for derivatives by these functions."""
-        if not self._origin.set_on_tape:
+        if not self._origin.counts_as_set:
             return self._origin
-        return replace(self._origin, set_on_tape=self._origin.set_on_tape & keys(functions))
+        return replace(self._origin, counts_as_set=self._origin.counts_as_set & keys(functions))
 
     def _of_inputs(self, dependencies: list) -> list:
         """The dependencies that have derivatives; earlier values and coordinates have none."""

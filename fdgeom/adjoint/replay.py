@@ -26,8 +26,8 @@ class Origin:
 
     #: Constants, and initial guesses of iterations.
     given: Kept
-    #: Keys of functions that were set on the tape, perhaps to the values that they had already.
-    set_on_tape: Set[int] = frozenset()
+    #: Keys of functions that count as set, perhaps to the values that they had already.
+    counts_as_set: Set[int] = frozenset()
     #: The result, for runs that keep it.
     found: Kept | None = None
 
@@ -247,7 +247,8 @@ class ChangeReplay(Replay):
     def __init__(
         self, name: str, do: Callable[[], None], operations: Sequence[Operation], system, read=()
     ) -> None:
-        views = list(system.functions().values()) if operations else []
+        state = (*system.functions().values(), *system.consistency.followers().values())
+        views = list(state) if operations else []
         clocks = system.model.clocks
         written = [f for op in operations for f in op.writes]
         found = Coefficients(operations, keys(views), clocks, read)
@@ -256,7 +257,7 @@ class ChangeReplay(Replay):
 
     @property
     def outputs(self):
-        # Others would count as set where the next steps begin.
+        # Unchanged fields would count as set before the next steps.
         written = keys(self._changed)
         return [*(f for f in self.state if keys([f]) & written), *self.fields]
 

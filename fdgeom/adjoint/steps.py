@@ -40,7 +40,7 @@ class StepOrigin(Origin):
     touched: list[Set[int]]
     #: Operations of system and method before the first step, by `touched`.
     start: list[Operation]
-    #: What these operations, and those after the last step, change.
+    #: Values of the functions that these operations and those after the last step change.
     before: Kept
 
 
@@ -173,7 +173,7 @@ class StepReplay(Replay):
     def completed(self, origin):
         steps = self._stepper.steps - origin.clock.steps
         if not steps:
-            # No block is to update the fields that follow others before the first step.
+            # No block would record these updates of dependent fields, so they are undone.
             origin.before.restore()
             self._set_clock(origin.clock)
             for snapshot, values in zip(self.snapshots(), origin.remembered, strict=True):
@@ -336,7 +336,7 @@ class StepReplay(Replay):
         # Inside `at`. A value that equals the former one goes unnoticed, any other does not, and the
         # method may begin differently then.
         snapshots = self.snapshots()
-        unseen = origin.set_on_tape.difference(*(s.changed_keys() for s in snapshots))
+        unseen = origin.counts_as_set.difference(*(s.changed_keys() for s in snapshots))
         if not unseen:
             return
         stepper = self._stepper
@@ -355,7 +355,7 @@ class StepReplay(Replay):
             data = [f for f in self.data(self.inputs) if keys([f]) & unseen]
             names = ", ".join(f.name() for f in (*self.views_of(unseen), *data))
             raise NotImplementedError(
-                f"gradients by {names} are not available: it was set to the values after the last step. "
+                f"gradients by {names} are not available: its values are those after the last step. "
                 f"{self.name} continues from these, but begins anew from any others; so the result "
                 "jumps there. Set other values, or set it once, or make a new stepper before it is set"
             )

@@ -108,7 +108,7 @@ class SolveOptions:
         result, wrote = {**base, **mine}, dict.fromkeys(mine, _DICT)
         if prefix:
             database = PETSc.Options()
-            line = _line_of(prefix)
+            line = _line_of(prefix, names)
             line.pop(prefix + COMPILED, None)
             for key in line:
                 if names and not key.removeprefix(prefix).startswith(names):
@@ -128,9 +128,11 @@ class SolveOptions:
         return bool(self.over({})[2])
 
 
-def _line_of(prefix: str) -> dict[str, str]:
+def _line_of(prefix: str, names: tuple[str, ...] = ()) -> dict[str, str]:
     """The options on the command line of a prefix, without those of longer ones, as of arm_fine for arm."""
-    longer = tuple(p for p in _prefixes if p != prefix and p.startswith(prefix))
+    # A prefix and the name of a solve are no longer prefix.
+    own = {prefix, *(prefix + name for name in names)}
+    longer = tuple(p for p in _prefixes if p not in own and p.startswith(prefix))
     line = PETSc.Options().getAll().items()
     return {k: v for k, v in line if k.startswith(prefix) and not k.startswith(longer)}
 

@@ -38,6 +38,7 @@ from fdgeom.operations import (
     Operation,
     Solve,
     each_part,
+    parts,
 )
 from fdgeom.taping import not_taped
 
@@ -177,6 +178,8 @@ def _check_nodes(op: Map) -> None:
             raise ValueError(f"the expression for {target.name()} holds a test or trial function")
     first = op.writes[0]
     for f in (*op.writes, *(f for f in op.reads if not is_real(f))):
+        if len(parts(f)) > 1:
+            raise ValueError(f"{f.name()} is a mixed Function: give and read its subfunctions")
         space = f.function_space()
         if has_nodal_values(space) and space.node_set is not first.function_space().node_set:
             raise ValueError(

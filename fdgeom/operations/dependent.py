@@ -235,7 +235,7 @@ def dependent_of(value: Function | Constant) -> Dependent | MadeOnce | None:
 
 
 class Dependents(tuple[Dependent | MadeOnce, ...]):
-    """Some dependent-field objects, each once."""
+    """Dependent-field objects that are refreshed together."""
 
     def refresh(self) -> None:
         """Bring their functions up to date; to be called on all ranks."""

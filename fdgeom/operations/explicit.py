@@ -30,7 +30,7 @@ class Map(Operation):
     Raises
     ------
     ValueError
-        If ``values`` is empty, or a Function is mixed, or an expression has not the shape of its Function.
+        If ``values`` is empty, or an expression has not the shape of its Function.
     TypeError
         If ``values`` is no dict of Functions.
 
@@ -52,13 +52,6 @@ class Map(Operation):
                 raise ValueError(
                     f"values: the expression for {target.name()!r} has the shape {shape}, but the "
                     f"Function has the shape {target.ufl_shape}; give an expression of this shape"
-                )
-
-        for f in (*self.values, *self.reads):
-            if len(parts(f)) > 1:
-                raise ValueError(
-                    f"values: {f.name()!r} is a mixed Function, whose parts have nodes of their own; "
-                    "give and read its subfunctions instead"
                 )
 
     @property

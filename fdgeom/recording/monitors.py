@@ -25,7 +25,6 @@ from fdgeom.forms import check_domains, checked_form
 from fdgeom.line import inside_of, without_links
 from fdgeom.messages import Described, brief, format_value
 from fdgeom.operations.dependent import present, refresh
-from fdgeom.taping import record
 from fdgeom.validation import real_array, text
 
 from .interpolated import Interpolated, common_element
@@ -59,23 +58,6 @@ def _assembled(form: ufl.BaseForm | float, name: str, times: dict) -> float:
     if not isinstance(form, ufl.BaseForm):
         return 0.0
     return assemble(ufl.replace(form, times) if isinstance(form, ufl.Form) and times else form)
-
-
-def _record_dependent_fields(system) -> None:
-    """Bring fields up to date that follow others which were set by hand, and put that on the tape."""
-    consistency = system.consistency
-    if consistency.holds():
-        return
-    consistency.stepped = consistency.stepped and not consistency.is_placed()
-    with stop_annotating():
-        operations = consistency.synchronise()
-
-    def follow() -> None:
-        consistency.perform(operations)
-        consistency.synchronised()
-
-    if operations:
-        record("the update of fields", follow, lambda: operations, system)
 
 
 def _each(forms, action: Callable):
@@ -133,16 +115,22 @@ class FormMonitor(Described):
         }
 
     def __call__(self, system) -> dict[str, float | list[float]]:
-        """The present values by name; while pyadjoint records, they are functionals on its tape."""
+        """The present values by name.
+
+        While pyadjoint records they are functionals on its tape; fields that depend on those that
+        were set by hand are then updated for good.
+        """
         times: dict = {}
         if annotate_tape() and hasattr(system, "model"):
             # A replay is to read the time of this sample.
             times = {clock: Constant(float(clock)) for clock in system.model.clocks}
         sample = partial(_assembled, times=times)
-        has_fields = hasattr(system, "consistency")
-        if annotate_tape() and has_fields:
-            _record_dependent_fields(system)
-        prepared = not annotate_tape() and has_fields
+        has_fields, prepared = hasattr(system, "consistency"), False
+        if has_fields and not annotate_tape():
+            prepared = True
+        elif has_fields and not system.consistency.holds():
+            self._checked_forms(system)  # before anything changes
+            system.consistency.prepare()
         with system.consistency.prepared() if prepared else nullcontext():
             # Here, as fields that depend on the state are computed for it.
             found = self._checked_forms(system)

@@ -194,9 +194,9 @@ class Snapshots(Described):
         t : float
             Time, or another parameter, such as a load.
         load : float
-            Load factor of statics, by which `forces` are multiplied, but not those of `Contact`.
+            Load factor of statics. `forces` are multiplied by it, except those of `Contact`.
         """
-        number("load", load)
+        load = number("load", load)
         if self._system is not system:
             self._begin(system)
         output = system.output

@@ -2,13 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence, Set
-from contextlib import AbstractContextManager, contextmanager
-from functools import cached_property
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from firedrake import COMM_WORLD, Constant, Function, IntervalMesh, TestFunction
-from pyadjoint.tape import stop_annotating
+from pyadjoint.tape import annotate_tape, stop_annotating
 from ufl.algorithms import extract_coefficients
 from ufl.classes import Expr, Form
 
@@ -18,7 +18,7 @@ from fdgeom.forms import is_zero, simplify
 from fdgeom.identities import Identity, check_now
 from fdgeom.operations import Operation
 from fdgeom.operations.dependent import read_in
-from fdgeom.taping import refuse_annotation
+from fdgeom.taping import record, refuse_annotation
 from fdgeom.validation import Fixed, NotCopied, firedrake_function, whole
 
 #: The parts of an energy, in the order in which they are recorded.
@@ -225,12 +225,18 @@ class Consistency:
         return True
 
     def prepare(self) -> None:
-        """Update dependent fields before a step."""
+        """Update dependent fields before a step, or before a monitor that pyadjoint records."""
         if self.stepped:
             self.stepped = self.holds() or not self.is_placed()
-        if operations := self.synchronise():
-            self.perform(operations)
-            self.synchronised()
+        with stop_annotating() if annotate_tape() else nullcontext():
+            operations = self.synchronise()
+        if operations:
+            follow = partial(self._follow, operations)
+            record("the update of fields", follow, lambda: operations, self._system)
+
+    def _follow(self, operations: Sequence[Operation]) -> None:
+        self.perform(operations)
+        self.synchronised()
 
     @contextmanager
     def prepared(self) -> Iterator[None]:

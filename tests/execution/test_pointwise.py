@@ -19,6 +19,7 @@ from firedrake import (
     exp,
     gt,
     inv,
+    split,
     sqrt,
 )
 
@@ -97,13 +98,14 @@ def test_firedrake_sees_the_new_values(mesh):
 
 def test_what_is_refused(mesh):
     V, W = FunctionSpace(mesh, "CG", 1), FunctionSpace(mesh, "DG", 0)
-    u, w = Function(V, name="u"), Function(W, name="w")
+    u, w, z = Function(V, name="u"), Function(W, name="w"), Function(V * W, name="z")
     for assignments, message in (
         ({}, "values is empty"),
         ({u: as_vector([u, u])}, r"the expression for 'u' has the shape \(2,\)"),
         ({u: 2 * TestFunction(V)}, "the expression for u holds a test"),
         ({u: u + w}, "w has other nodes than u"),
         ({u: u, w: w}, "w has other nodes than u"),
+        ({u: split(z)[0]}, "z is a mixed Function"),
         ({u: Function(FunctionSpace(IntervalMesh(7, 2.0), "CG", 1), name="x")}, "x has other"),
     ):
         with pytest.raises(ValueError, match=message):

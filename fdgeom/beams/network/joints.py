@@ -106,7 +106,7 @@ class Joint(OffTape, Fixed, ABC):
     largest_rest: ClassVar[float] = np.inf
 
     def __init_subclass__(cls, **options) -> None:
-        """Conditions of a class itself need not fix the axes that those of its base fix."""
+        """A class with its own `constraints` shares no axes unless it sets `shared`."""
         super().__init_subclass__(**options)
         if "constraints" in vars(cls) and "shared" not in vars(cls):
             cls.shared = ()

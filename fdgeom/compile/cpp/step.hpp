@@ -155,7 +155,8 @@ struct Steps {
     }
     return agreed(bad, failed);
   }
-  // The failure of all ranks; one with another reason has no failed call, so that reason and place agree.
+  // The failure on all ranks. A rank with another reason reports no failed call, so reason and place belong
+  // together.
   int agreed(int bad, int *failed) {
     const int all = agree(X, bad);
     if (bad != all) *failed = -1;

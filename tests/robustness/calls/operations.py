@@ -1,6 +1,6 @@
 """Operations and flows of steppers: works, unknowns, targets."""
 
-from firedrake import Function, FunctionSpace, TestFunction, VectorFunctionSpace, dx, split
+from firedrake import Function, FunctionSpace, TestFunction, VectorFunctionSpace, dx
 from robustness.calls import small
 
 import fdgeom as fg
@@ -14,12 +14,6 @@ def known(name="q"):
 def directed():
     """A vector at each node of the interval."""
     return Function(VectorFunctionSpace(small.mesh(), "CG", 1, dim=2), name="v")
-
-
-def mixed():
-    """A mixed Function."""
-    space = known().function_space()
-    return Function(space * space, name="mixed")
 
 
 def residual(unknown):
@@ -50,13 +44,6 @@ REFUSALS = [
         lambda: fg.Map(values={"q": known()}),
         TypeError,
         "values must be a dict whose keys are Functions, not 'q'",
-    ),
-    (
-        "values",
-        lambda: fg.Map(values={known(): split(mixed())[0]}),
-        ValueError,
-        "values: 'mixed' is a mixed Function, whose parts have nodes of their own; give and read its "
-        "subfunctions instead",
     ),
     (
         "values",
