@@ -155,8 +155,7 @@ struct Steps {
     }
     return agreed(bad, failed);
   }
-  // The failure on all ranks. A rank with another reason reports no failed call, so reason and place belong
-  // together.
+  // The failure of all ranks; one with another reason has no failed call, so that reason and place agree.
   int agreed(int bad, int *failed) {
     const int all = agree(X, bad);
     if (bad != all) *failed = -1;
