@@ -40,8 +40,6 @@ class StepOrigin(Origin):
     touched: list[Set[int]]
     #: Operations of system and method before the first step, by `touched`.
     start: list[Operation]
-    #: Values of the functions that these operations and those after the last step change.
-    before: Kept
 
 
 class StepReplay(Replay):
@@ -113,6 +111,8 @@ class StepReplay(Replay):
         # Steps whose start changes nothing begin as if nothing were set.
         begins = any(changed) or keys(f for op in first for f in op.writes) & self._seeds
         on_tape = keys([*self.views, *self.inputs])
+        # One copy, for a first step that fails: not one for each block of the tape.
+        self._before = Kept([f for op in (*first, *self._finish) for f in op.writes])
         return StepOrigin(
             Kept(self._begins_with),
             set().union(*given) & on_tape if begins else set(),
@@ -121,7 +121,6 @@ class StepReplay(Replay):
             # Functions that are on no tape keep their saved values.
             touched=[f | (set(s.keys()) - on_tape) for f, s in zip(found, snapshots, strict=True)],
             start=first,
-            before=Kept([f for op in (*first, *self._finish) for f in op.writes]),
         )
 
     @property
@@ -174,7 +173,7 @@ class StepReplay(Replay):
         steps = self._stepper.steps - origin.clock.steps
         if not steps:
             # No block would record these updates of dependent fields, so they are undone.
-            origin.before.restore()
+            self._before.restore()
             self._set_clock(origin.clock)
             for snapshot, values in zip(self.snapshots(), origin.remembered, strict=True):
                 snapshot.remember(values)

@@ -169,7 +169,7 @@ def refuse_unknown(
         ends = [name for name in (*used, *known) if start and key.endswith(f"_{name}")]
         if ends:
             other = where.removesuffix("_" + max(ends, key=len)).removeprefix("-")
-            hint += "" if hint else "."
+            hint = hint or "."
             hint += f" Make the solver with options_prefix={other!r} first, if there is one"
         raise ValueError(f"{place}PETSc does not know the option {start + key!r}{hint}")
     return later

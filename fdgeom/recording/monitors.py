@@ -125,13 +125,11 @@ class FormMonitor(Described):
             # A replay is to read the time of this sample.
             times = {clock: Constant(float(clock)) for clock in system.model.clocks}
         sample = partial(_assembled, times=times)
-        has_fields, prepared = hasattr(system, "consistency"), False
-        if has_fields and not annotate_tape():
-            prepared = True
-        elif has_fields and not system.consistency.holds():
+        has_fields, records = hasattr(system, "consistency"), annotate_tape()
+        if has_fields and records and not system.consistency.holds():
             self._checked_forms(system)  # before anything changes
             system.consistency.prepare()
-        with system.consistency.prepared() if prepared else nullcontext():
+        with system.consistency.prepared() if has_fields and not records else nullcontext():
             # Here, as fields that depend on the state are computed for it.
             found = self._checked_forms(system)
             return {name: _each(forms, partial(sample, name=name)) for name, forms in found.items()}
