@@ -384,20 +384,25 @@ class Logged(ContextDecorator):
 
     def __init__(self, work: str) -> None:
         self._name = f"fdgeom: {work}"
+        #: Whether PETSc logs, for each context that is open.
+        self._open: list[bool] = []
 
     @cached_property
     def _log(self) -> tuple[PETSc.Log.Stage, PETSc.Log.Event]:
         return PETSc.Log.Stage(self._name), PETSc.Log.Event(self._name)
 
     def __enter__(self) -> None:
-        stage, event = self._log
-        stage.push()
-        event.begin()
+        self._open.append(PETSc.Log.isActive())
+        if self._open[-1]:
+            stage, event = self._log
+            stage.push()
+            event.begin()
 
     def __exit__(self, *error) -> None:
-        stage, event = self._log
-        event.end()
-        stage.pop()
+        if self._open.pop():
+            stage, event = self._log
+            event.end()
+            stage.pop()
 
 
 #: What ``-log_view`` shows of fdgeom.

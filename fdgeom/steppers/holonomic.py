@@ -10,6 +10,7 @@ from fdgeom.data import key
 from fdgeom.execution import Numerics, saddle
 from fdgeom.operations import Flow, Solve, parts, with_assignments
 from fdgeom.operations.dependent import Sources, in_replay
+from fdgeom.operations.operation import each_part
 from fdgeom.steppers.stepper import Stepper
 
 
@@ -21,20 +22,23 @@ class HolonomicStepper(Stepper):
 
     def _setup(self) -> None:
         super()._setup()
-        constraint = self.system.constraint
+        forms = () if self.system.constraint is None else self.system.constraint.forms()
+        data = Sources(*forms)
         #: What decides whether the configuration is on the constraint, q among it.
-        self._constraint_data = Sources() if constraint is None else Sources(*constraint.forms())
-        self._constraint_data.take()
-        #: What is saved after steps, so that changes by hand are seen, and what of it has changed.
-        self._watched: list[Sources] = [self._constraint_data]
-        self._changed: list[Sources] = []
+        self._of_constraint = {*map(key, (*each_part(data.functions), *data.constants))}
+        #: What is saved after steps, so that changes by hand are seen.
+        self._known = Sources(*self._watched(), *forms)
+        self._known.take()
+
+    def _watched(self) -> Sequence[Expr]:
+        """What else than the constraint :meth:`start` looks at."""
+        return ()
 
     def start(self, modified=None):
-        self._changed = [watched for watched in self._watched if watched.changed()]
-        if self._constraint_data in self._changed and not in_replay():
+        changed = self._known.changed() and self._known.snapshot.changed_keys()
+        if changed and not in_replay() and not changed.isdisjoint(self._of_constraint):
             # What moves the constraint may be small in a step, and as fast as q in all steps.
-            own = map(key, parts(self.system.q))
-            moved = self._constraint_data.snapshot.changed_keys().isdisjoint(own)
+            moved = changed.isdisjoint(map(key, parts(self.system.q)))
             try:
                 self.system.constraint.check_configuration(loosely=not moved)
             except ValueError as off:
@@ -49,17 +53,16 @@ class HolonomicStepper(Stepper):
 
     def started(self, operations):
         super().started(operations)
-        self._save(self._changed)
+        self._save()
 
     def finished(self):
         super().finished()
-        self._save(self._watched)
+        self._save()
 
-    def _save(self, watched: Sequence[Sources]) -> None:
-        for data in watched:
-            # A replay does not put back that of the constraint.
-            if not (data is self._constraint_data and in_replay()):
-                data.take()
+    def _save(self) -> None:
+        # A replay puts back only what is remembered.
+        if self.remembered() or not in_replay():
+            self._known.take()
 
     def _unknown(self, name: str):
         """An unknown like (q̇, λ), its parts, and the tests that go with them."""

@@ -7,7 +7,6 @@ from ufl.core.expr import Expr
 
 from fdgeom.execution import plain
 from fdgeom.operations import Flow, parts
-from fdgeom.operations.dependent import Sources
 from fdgeom.steppers.holonomic import HolonomicStepper
 from fdgeom.systems.constrained.constrained import ConstrainedSystem
 
@@ -130,22 +129,23 @@ class SHAKE(_Verlet):
     def remembered(self):
         return (*super().remembered(), self._known.snapshot)
 
+    def _watched(self):
+        # λ⁰ belongs to the state and to the forces, also where a coefficient changes before every
+        # step: positions do not depend on λ⁰, and the next step removes most of what p is then off.
+        system = self.system
+        return (system.q, system.p, system.multiplier, *system.model.coefficients())
+
     def start(self, modified=None):
+        touched = modified and not modified.isdisjoint(self._known.snapshot.keys())
+        if not (touched or self._known.changed()):
+            return []
         super().start(modified)
-        found = self._known in self._changed or not set(modified or ()).isdisjoint(
-            self._known.snapshot.keys()
-        )
-        return self.system.multiplier_operations if found else []
+        return self.system.multiplier_operations
 
     def flows(self):
         system = self.system
         system.solve_multiplier()
-        # λ⁰ belongs to the state and to the forces, also where a coefficient changes before every
-        # step: positions do not depend on λ⁰, and the next step removes most of what p is then off.
-        state = system.q, system.p, system.multiplier
-        self._known = Sources(*state, *system.model.coefficients())
         self._known.take()
-        self._watched.append(self._known)
         slope, before = system.constraint.slope, system.multiplier
         position = self._position(
             lambda new, w, dt: -(dt * slope(new, w)) + 0.5 * dt * slope(before, w),

@@ -75,8 +75,9 @@ class MechanicalSystem(System):
             )
 
     def _check_data(self) -> None:
-        self._given.check()
-        self._check_zero()
+        if self.bcs:
+            self._given.check()
+            self._check_zero()
         super()._check_data()
 
     def _nearest(self, pairing: Callable[[Expr, Expr], Form]) -> Callable[..., Form]:
