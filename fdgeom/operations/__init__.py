@@ -8,13 +8,12 @@
   and data of users sampled at nodes;
 - `dependent`: functions that are recomputed when the data that they are made from change;
 - `convergence`: when Newton's method ends;
-- `flow`: parts of a step that compositions scale and merge; `adjoint_step`: the adjoint of a step,
+- `flow`: parts of a step that compositions scale and merge; `reverse_sweep`: the adjoint of a step,
   and the checkpoints of many.
 
 These modules know forms and Functions; `execution` performs operations.
 """
 
-from fdgeom.operations.adjoint_step import AdjointStep, Strides
 from fdgeom.operations.convergence import EPSILON, LOCAL_TEST, WORDS, ConvergenceTest, Reason, Watch
 from fdgeom.operations.explicit import Assemble, Check, Copy, Map
 from fdgeom.operations.flow import (
@@ -43,4 +42,5 @@ from fdgeom.operations.operation import (
     reverse,
     up_to_date,
 )
+from fdgeom.operations.reverse_sweep import AdjointStep, Strides
 from fdgeom.operations.solve import PROBLEM, Attempt, Prescribed, Solve, dofs_of
