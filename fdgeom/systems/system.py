@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence, Set
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property, partial
 from typing import Any
 
@@ -218,7 +218,7 @@ class Consistency:
 
     def holds(self) -> bool:
         """Whether no field was set."""
-        return all(snapshot.holds() for snapshot in self.snapshots)
+        return not self.snapshots or all(snapshot.holds() for snapshot in self.snapshots)
 
     def is_placed(self) -> bool:
         """Whether the configuration was among the fields that were set."""
@@ -228,7 +228,10 @@ class Consistency:
         """Update dependent fields before a step, or before a monitor that pyadjoint records."""
         if self.stepped:
             self.stepped = self.holds() or not self.is_placed()
-        with stop_annotating() if annotate_tape() else nullcontext():
+        if annotate_tape():
+            with stop_annotating():
+                operations = self.synchronise()
+        else:
             operations = self.synchronise()
         if operations:
             follow = partial(self._follow, operations)

@@ -177,19 +177,18 @@ class PoissonModel(Model):
         )
 
 
-class PoissonConsistency(Consistency):
+class AuxiliaryConsistency(Consistency):
     """Keeps auxiliary functions consistent with the state."""
 
     def holds(self) -> bool:
-        auxiliary = self._system.auxiliary
-        return super().holds() and (auxiliary is None or auxiliary.holds())
+        return super().holds() and self._system.auxiliary.holds()
 
     def prepare(self) -> None:
         super().prepare()
-        self._system._update_auxiliary()
+        self._system.auxiliary.update()
 
     def agree(self) -> None:
-        self._system._update_auxiliary()
+        self._system.auxiliary.update()
 
 
 class PoissonSubsteps(Substeps):
@@ -413,7 +412,9 @@ class PoissonSystem(System):
 
     model: cached_property[Model] = cached_property(PoissonModel)
 
-    consistency: cached_property[Consistency] = cached_property(PoissonConsistency)
+    consistency: cached_property[Consistency] = cached_property(
+        lambda self: (Consistency if self.auxiliary is None else AuxiliaryConsistency)(self)
+    )
 
     substeps: cached_property[Substeps] = cached_property(PoissonSubsteps)
 
