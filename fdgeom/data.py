@@ -163,7 +163,8 @@ class Snapshot:
 
     def take(self, of=None) -> None:
         """Save the present values; with ``of``, only those of the keys in ``of``."""
-        self.update_ghosts()
+        if self._ghosted:
+            self.update_ghosts()
         if of is None:
             for saved, present in self._words:
                 saved[:] = present

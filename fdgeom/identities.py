@@ -66,12 +66,12 @@ class Identity:
     @property
     def holds(self) -> bool:
         """Whether the defect is round-off."""
-        return bool(self.defect <= TOLERANCE)
+        return self.defect <= TOLERANCE
 
     @property
     def fails(self) -> bool:
         """Whether the defect is more than round-off."""
-        return bool(self.defect > TOLERANCE)
+        return self.defect > TOLERANCE
 
     def fails_now(self) -> bool:
         """Whether it fails with the coefficients as they are now; on all ranks."""
@@ -107,7 +107,7 @@ class Identity:
                     self._first_defined([(size, sign, False) for sign in _SIGNS], draw)
                     for size in _FAR
                 ]
-        return max((defect for defect in found if not np.isnan(defect)), default=np.nan)
+        return float(max((d for d in found if not np.isnan(d)), default=np.nan))
 
     def _first_defined(self, states, draw: "_Draw") -> float:
         """The defect at the first of some states at which it is defined; NaN if there is none."""

@@ -49,19 +49,18 @@ class HolonomicStepper(Stepper):
                     f"and {type(self).__name__} has no ∂g/∂t for a constraint that moves; set q and "
                     "the velocity for the new one"
                 ) from off
-        return super().start(modified)
+        return []
 
     def started(self, operations):
-        super().started(operations)
-        self._save()
+        if operations:
+            self._save()
 
     def finished(self):
-        super().finished()
         self._save()
 
     def _save(self) -> None:
         # A replay puts back only what is remembered.
-        if self.remembered() or not in_replay():
+        if not in_replay() or self.remembered():
             self._known.take()
 
     def _unknown(self, name: str):
