@@ -223,28 +223,25 @@ def change_of(regions: Regions, parameter, tag, element) -> tuple[np.ndarray, np
     if tag is not None and tag not in regions.materials:
         raise ValueError(f"tag: no material has the tag {tag!r}")
     space = FunctionSpace(regions.mesh, element)
-    count = space.dof_dset.size
-    elasticity, density = np.zeros((count, 6, 6)), np.zeros(count)
-    found = False
-    for here, material, nodes in regions.nodes(space):
-        if tag not in (None, here):
-            continue
-        if not _knows(material):
-            if name in _names_in(material):
-                found = False
-                break
-            continue
-        moved = _moved(material.evaluated(values_at(space, nodes)), name, index)
-        if moved is None:
-            continue
-        found = True
-        elasticity[nodes] = matrix_of(moved).imag / STEP
-        density[nodes] = np.imag(moved.density) / STEP
-    if not found:
+    there = [(m, nodes) for here, m, nodes in regions.nodes(space) if tag in (None, here)]
+    changed = []
+    # No derivative leaves out a material that has the parameter, too.
+    if not any(name in _names_in(material) for material, _ in there if not _knows(material)):
+        for material, nodes in there:
+            if _knows(material):
+                present = material.evaluated(values_at(space, nodes))
+                changed.append((nodes, _moved(present, name, index)))
+    if all(moved is None for _, moved in changed):
         raise ValueError(
             f"parameter: no material there has {parameter!r}, or its formulas are a user's own; take "
             "finite differences of those"
         )
+    count = space.dof_dset.size
+    elasticity, density = np.zeros((count, 6, 6)), np.zeros(count)
+    for nodes, moved in changed:
+        if moved is not None:
+            elasticity[nodes] = matrix_of(moved).imag / STEP
+            density[nodes] = np.imag(moved.density) / STEP
     return elasticity, density
 
 
