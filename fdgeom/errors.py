@@ -28,6 +28,8 @@ class SolveFailed(RuntimeError):
 class StepFailed(RuntimeError):
     """A step could not be taken; the state is as it was before that step.
 
+    The steppers raise it; ``remedy`` replaces the advice in the message, ``text`` the message.
+
     Attributes
     ----------
     t : float
@@ -74,6 +76,8 @@ class NotFinite(StepFailed):
 
 class LoadStepFailed(StepFailed):
     """An equilibrium was not found; the configuration is as it was before that load step.
+
+    `StaticEquilibrium` raises it; ``remedy`` replaces the advice in the message.
 
     Attributes
     ----------

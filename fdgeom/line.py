@@ -171,6 +171,7 @@ def nodal_values(function: Function) -> tuple[np.ndarray, np.ndarray]:
     s : numpy.ndarray, shape (n,)
         Coordinates of the nodes: arc lengths of a beam.
     values : numpy.ndarray, shape (n, ...)
+        Values there.
 
     Raises
     ------

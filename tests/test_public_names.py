@@ -1,4 +1,4 @@
-"""The public classes: the parameters of their constructors, and where these are explained."""
+"""The public names, and where their parameters are explained."""
 
 import inspect
 import re
@@ -11,7 +11,6 @@ from robustness.calls import small
 
 import fdgeom as fg
 
-CLASSES = {name: getattr(fg, name) for name in fg.__all__ if isinstance(getattr(fg, name), type)}
 #: Arguments of any number, documented as such.
 ANY_NUMBER = {"Contact": ["obstacles"]}
 VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -19,20 +18,23 @@ VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 NOT_CALLED = {"ChainLU", "ChainNewton", "LocalNewton", "LoadStepFailed", "StepFailed"}
 
 
-def explained(cls):
-    """The names under "Parameters" of a class and its base classes."""
-    texts = [inspect.cleandoc(vars(base).get("__doc__") or "") for base in cls.__mro__[:-1]]
-    entries = [entry for text in texts for entry in NumpyDocString(text)["Parameters"]]
-    return {name.strip(" *") for entry in entries for name in entry.name.split(",")}
+CALLABLES = {name: getattr(fg, name) for name in fg.__all__ if callable(getattr(fg, name))}
+for name in ("from_properties", "rectangle", "circle", "tube", "from_mesh", "along", "from_table"):
+    CALLABLES[f"Section.{name}"] = getattr(fg.Section, name)
 
 
-@pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.parametrize("name", CALLABLES)
 def test_parameters(name):
-    """Each parameter is seen in the signature and explained."""
-    parameters = inspect.signature(CLASSES[name]).parameters.values()
+    """Each parameter is seen in the signature and explained in the docstring itself."""
+    thing = CALLABLES[name]
+    parameters = inspect.signature(thing).parameters.values()
     assert [p.name for p in parameters if p.kind in VARIABLE] == ANY_NUMBER.get(name, [])
+    docstring = NumpyDocString(inspect.cleandoc(thing.__doc__))
     if name not in NOT_CALLED:
-        assert {p.name for p in parameters} <= explained(CLASSES[name])
+        names = [entry.name.split(",") for entry in docstring["Parameters"]]
+        assert {p.name for p in parameters} <= {n.strip(" *") for each in names for n in each}
+    for section in ("Parameters", "Attributes", "Returns"):
+        assert all(entry.desc for entry in docstring[section] if entry.name), section
 
 
 def test_a_composition_has_the_parameters_of_its_method():

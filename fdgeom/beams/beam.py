@@ -69,6 +69,8 @@ class BeamModel(PoissonModel):
 class Beam(BeamFields, RodSystem, PoissonSystem):
     """Geometrically exact beam: bending, torsion, shear and extension, large rotations.
 
+    Use any consistent set of units.
+
     Parameters
     ----------
     mesh : firedrake.MeshGeometry
@@ -127,7 +129,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
     -----
     {f, h} = ∫ a·(β' + [γ+e, β]) - b·(α' + [γ+e, α]) ds + ∫ μ·[β, α] ds with (a, α) = δf/δz and
     (b, β) = δh/δz, the terms with strain at the Gauss points, the last at the nodes: Chen & Shi
-    (2025), equations (41) and (50). Free ends are natural.
+    (2025), equations (41) and (50). Moment and force vanish at a free end.
 
     Functions and Constants in the section, the loads, the damping and the stress-free shape may
     change at any time: every stepper, compiled or not, assemblies, statics, energies and monitors
@@ -224,7 +226,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         return Place(self, "right")
 
     def at(self, s: float) -> Place:
-        """The node at an arc length."""
+        """The node at the arc length ``s``; ``ValueError`` where it is used if there is none."""
         return Place(self, s)
 
     # --- the two descriptions ----------------------------------------------------------------------
@@ -236,7 +238,8 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         Parameters
         ----------
         position, orientation : array_like of 3 and 4
-            Pose of the left end in space: position, unit quaternion (scalar first).
+            Pose of the left end in space: position, unit quaternion (scalar first);
+            ``TypeError`` or ``ValueError`` for anything else.
 
         Notes
         -----
@@ -248,6 +251,8 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
 
     def project(self) -> None:
         """Fill strain and momentum from configuration and velocity: undo :meth:`reconstruct`.
+
+        For any degree; above 1 ``NotImplementedError`` while pyadjoint records.
 
         Not needed after steps in configuration form or statics, which set the strain in their own
         strain measure; this one is that of :meth:`reconstruct`.
@@ -360,10 +365,17 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
     def reactions(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Reactions at the held ends, from the present strain and momentum.
 
-        For each end the moment about its node and the force, in space, two arrays of 3; the moment
-        at an end with a given motion includes the torque that turns it. These are the forces of the
-        equations of motion in strain and momentum; in configuration form use
-        ``stepper.system.reactions()``.
+        Returns
+        -------
+        dict
+            For "left" and "right", as far as held, the moment about the node and the force in
+            space, two arrays of 3. The moment at an end with a given motion includes the torque
+            that turns it.
+
+        Notes
+        -----
+        These are the forces of the equations of motion in strain and momentum; in configuration
+        form use ``stepper.system.reactions()``.
         """
         self.consistency.prepare()
         return self._reactions.values()

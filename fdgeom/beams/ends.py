@@ -41,7 +41,7 @@ class Sliding:
     Parameters
     ----------
     along : {"x", "y", "z"} or {0, 1, 2}
-        Axis of the space frame.
+        Axis of the space frame; ``ValueError`` for any other.
     turning : bool
         Whether the end may turn; otherwise it keeps its orientation.
     """

@@ -144,7 +144,10 @@ class BeamFields:
         return strain if self.reference_strain is None else strain - self.reference_strain
 
     def stress(self, strain: Expr | None = None) -> Expr:
-        """Stress resultants of the law: moment and force of the section, body frame."""
+        """Stress resultants of the law, a UFL vector of 6: moment, then force, in the body frame.
+
+        ``strain`` is a UFL vector of 6, by default the present strain.
+        """
         return self.sampled_law.stress(self.elastic_strain(strain), self.stiffness)
 
     def functions(self) -> dict[str, Function]:

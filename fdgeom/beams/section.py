@@ -40,6 +40,8 @@ from fdgeom.validation import scalar
 class Section(SectionMatrices):
     """Cross-section of a beam, from two matrices, from the dimensions of a bar, or drawn as a mesh.
 
+    Use any consistent set of units.
+
     Parameters
     ----------
     stiffness : (6, 6) array_like or UFL expression
@@ -101,6 +103,11 @@ class Section(SectionMatrices):
             Timoshenko's shear correction along the two transverse axes.
         axis : {0, 1, 2}
             Material axis along the beam.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is not as described, a number not positive, or ν not in (-1, ½].
         """
         axis = check_axis(axis)
         for name, value in (
@@ -151,12 +158,18 @@ class Section(SectionMatrices):
         shear_factor: Number | Sequence[Number] | None = None,
         axis: int = 0,
     ) -> "Section":
-        """Rectangle with sides ``width`` and ``height`` along the two transverse axes.
+        """Rectangle.
 
-        The transverse axes are in increasing order: for ``axis=1`` the width lies along axis 0 and
-        the height along axis 2. Torsion constant and shear factors are those of Saint-Venant's
-        solutions unless they are given (`fdgeom.sections.bars`; until version 0.1 they were the
-        polar moment and 1). The other arguments: see :meth:`from_properties`.
+        Torsion constant and shear factors are those of Saint-Venant's solutions unless they are
+        given (`fdgeom.sections.bars`; in version 0.1.0 they were the polar moment and 1).
+
+        Parameters
+        ----------
+        width, height : float or UFL expression
+            Sides along the two transverse axes, in increasing order: for ``axis=1`` the width lies
+            along axis 0 and the height along axis 2.
+        density, youngs_modulus, poisson_ratio, torsion_constant, shear_factor, axis
+            As for :meth:`from_properties`, with its errors.
         """
         scalar("width", width, above=0)
         scalar("height", height, above=0)
@@ -189,10 +202,17 @@ class Section(SectionMatrices):
         shear_factor: Number | Sequence[Number] | None = None,
         axis: int = 0,
     ) -> "Section":
-        """Full circle of the given radius.
+        """Full circle.
 
         The shear factor is that of Saint-Venant's solution, 6(1+ν)²/(7+14ν+8ν²), unless it is given
-        (until version 0.1 it was 1). The other arguments: see :meth:`from_properties`.
+        (in version 0.1.0 it was 1).
+
+        Parameters
+        ----------
+        radius : float or UFL expression
+            Radius.
+        density, youngs_modulus, poisson_ratio, torsion_constant, shear_factor, axis
+            As for :meth:`from_properties`, with its errors.
         """
         scalar("radius", radius, above=0)
         made = cls._ring(
@@ -218,8 +238,15 @@ class Section(SectionMatrices):
     ) -> "Section":
         """Circular tube.
 
-        The shear factor is that of Saint-Venant's solution unless it is given (until version 0.1 it
-        was 1). The other arguments: see :meth:`from_properties`.
+        The shear factor is that of Saint-Venant's solution unless it is given (in version 0.1.0 it
+        was 1).
+
+        Parameters
+        ----------
+        outer_radius, inner_radius : float or UFL expression
+            Radii; ``ValueError`` unless the inner one is smaller.
+        density, youngs_modulus, poisson_ratio, torsion_constant, shear_factor, axis
+            As for :meth:`from_properties`, with its errors.
         """
         scalar("outer_radius", outer_radius, above=0)
         scalar("inner_radius", inner_radius, above=0)

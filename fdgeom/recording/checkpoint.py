@@ -37,7 +37,8 @@ class Checkpoint(Described):
     Parameters
     ----------
     path : path-like
-        Name of the HDF5 file; a missing folder is made.
+        Name of the HDF5 file; a missing folder is made, and the run raises ``ValueError`` if the
+        file cannot be written.
     every : int, optional
         Number of steps between two writes; without it the file is written only when the run ends.
 
@@ -89,7 +90,8 @@ def save(stepper, path: str | os.PathLike) -> None:
 
     Parameters
     ----------
-    stepper : stepper
+    stepper : Stepper
+        Its system's functions and its clock are written.
     path : path-like
         Name of the HDF5 file, replaced in one move when the new one is complete.
 
@@ -197,8 +199,10 @@ def resume(stepper, path: str | os.PathLike, *, strict: bool = True) -> None:
 
     Parameters
     ----------
-    stepper : stepper
+    stepper : Stepper
+        Its system's functions and its clock are overwritten.
     path : path-like
+        Name of the HDF5 file.
     strict : bool
         Whether the method and its parameters, the system, its sections, ends, loads and joints, and
         its equations must be those that made the file; with False a difference is a warning.

@@ -254,7 +254,8 @@ class CSVFile(Described):
     Parameters
     ----------
     path : path-like
-        A missing folder is made.
+        Name of the file; a missing folder is made, and the run raises ``ValueError`` if the file
+        cannot be written or continued.
     append : bool
         Continue an existing file (a resumed run): rows at or after the first new step are cut off,
         all others stay unchanged. With False (default) an existing file is overwritten. Monitors

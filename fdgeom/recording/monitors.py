@@ -138,7 +138,7 @@ class FormMonitor(Described):
 class Energy(FormMonitor):
     """The system's energies: "energy" is the total, "kinetic_energy", "potential_energy" (of a beam
     the elastic one) and "load_potential" (of gravity, dead forces, ...) are its parts, as far as the
-    system has them.
+    system has them; ``TypeError`` in a run whose system has none.
     """
 
     def _forms(self, system) -> dict:
@@ -146,7 +146,10 @@ class Energy(FormMonitor):
 
 
 class Momentum(FormMonitor):
-    """The system's momenta in the space frame: a beam's linear and angular momentum, (3,) each."""
+    """The system's momenta in the space frame: a beam's linear and angular momentum, (3,) each.
+
+    ``TypeError`` in a run whose system has none.
+    """
 
     def _forms(self, system) -> dict:
         return _provided(system, "momenta", "Momentum()")
@@ -161,7 +164,7 @@ class Casimir(FormMonitor):
         One of the system's own Casimirs, or the name under which `form` is recorded.
         Without it all of the system's own are recorded.
     form : ufl.Form, optional
-        A 0-form of one's own.
+        A 0-form of one's own; ``TypeError`` for anything else, or if the system has no such Casimir.
     """
 
     _shown = ("name",)
@@ -188,7 +191,8 @@ class Casimir(FormMonitor):
 
 class ConstraintDefect(Described):
     """Errors in the constraints of a system: "constraint" is the largest |g(q)|, "velocity constraint"
-    the largest |Dg(q) q̇|, of a system with `constraint_defect()` and `velocity_defect()`.
+    the largest |Dg(q) q̇|, of a system with `constraint_defect()` and `velocity_defect()`;
+    ``TypeError`` in a run of any other.
     """
 
     def bind(self, system) -> None:
@@ -214,9 +218,11 @@ class Functional(FormMonitor):
     Parameters
     ----------
     name : str
+        Key in the history.
     forms : ufl.Form or sequence of ufl.Form
-        0-forms, in which the system's Functions appear. Integrals over the mesh of an assembly, which
-        has a cell for each joint, count its beams alone; a beam's fields are on the beam's own mesh.
+        0-forms, in which the system's Functions appear; ``TypeError`` for anything else. Integrals
+        over the mesh of an assembly, which has a cell for each joint, count its beams alone; a
+        beam's fields are on the beam's own mesh.
     """
 
     _shown = ("name",)
@@ -236,12 +242,14 @@ class Probe(Described):
     Parameters
     ----------
     name : str
+        Key in the history.
     function : firedrake.Function or UFL expression
         Scalar or vector valued, on a mesh whose coordinates do not move. An expression of Functions
         is interpolated to the Lagrange element that has the highest degree among theirs, so it is
         exact at the nodes: ``beam.velocity_in_space()``, say.
     point : float or sequence of float
-        A point of the mesh: for a beam, also of an assembly, the arc length.
+        A point of the mesh, ``ValueError`` in a run if it is outside: for a beam, also of an assembly,
+        the arc length.
     """
 
     _shown = ("name", "point")
@@ -303,6 +311,7 @@ class Reactions(Described):
     an assembly has these as "beam0_left_moment", ..., and "joint0_moment", "joint0_force", ... on the
     second place of each joint. The moment at an end with a given orientation is the torque that
     turns it. ``reactions`` of the systems and `Assembly.force` say to which state they belong.
+    ``TypeError`` in a run of any other system.
     """
 
     def bind(self, system) -> None:

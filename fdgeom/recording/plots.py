@@ -48,6 +48,7 @@ def plot_energy(
     Parameters
     ----------
     history : History
+        As a run returns it.
     ax : matplotlib Axes, optional
         A new figure by default.
     names : sequence of str, optional
@@ -57,12 +58,18 @@ def plot_energy(
         Draw (H - H(0)) / |H(0)| instead of H; of all curves H - H(0) if H(0) of one is zero, or smaller
         than its changes, as where it is round-off.
     title : str, optional
+        Title of the axes.
     units : "SI" or dict of str to str, optional
         Units for the names of the axes: ``{"time": "ms", "energy": "mJ"}``; the history's by default.
 
     Returns
     -------
     matplotlib Axes
+
+    Raises
+    ------
+    TypeError, ValueError, ImportError
+        If an argument is not as described, the history lacks a name, or Matplotlib is missing.
     """
     instance("history", history, History, "a History as run(...) returns it")
     if names is None:
@@ -100,7 +107,8 @@ def plot_momentum(
     deviation : bool
         Draw the difference from the first sample.
     history, ax, title, units
-        The same as in :func:`plot_energy`; units are for example ``{"linear_momentum": "g m/s"}``.
+        The same as in :func:`plot_energy`, with its errors; units are for example
+        ``{"linear_momentum": "g m/s"}``.
 
     Returns
     -------
@@ -154,11 +162,14 @@ def plot_shapes(
     Parameters
     ----------
     snapshots : Snapshots
+        As a run has filled them; ``ValueError`` if they are empty. Other errors are those of
+        :func:`plot_energy`.
     ax : matplotlib 3-D Axes, optional
         A new figure by default.
     count : int
         Number of shapes to draw, evenly chosen among the snapshots.
     title : str, optional
+        Title of the axes.
     colormap : str
         Name of a colour map whose lightness grows (viridis, cividis, ...).
     units : "SI" or dict of str to str, optional
@@ -219,13 +230,13 @@ def animate(
     Parameters
     ----------
     path : path-like
-        Name of the .gif file.
+        Name of the .gif file; ``ValueError`` for another ending.
     fps : int
         Frames per second.
     dpi : int
         Resolution; the picture is about 6 by 5 inches, less what would be empty.
     snapshots, title, units
-        The same as in :func:`plot_shapes`.
+        The same as in :func:`plot_shapes`, with its errors.
     """
     instance("snapshots", snapshots, Snapshots, "a Snapshots that a run has filled")
     units = check_units(units)

@@ -35,7 +35,7 @@ def plot_section(
     Parameters
     ----------
     section : MeshSection
-        Made by ``Section.from_mesh``.
+        Made by ``Section.from_mesh``; ``TypeError`` for any other.
     field : Function, optional
         A scalar or a stress, as ``section.recover`` or ``section.failure_index`` give it; the tags
         of the materials by default. Cells are blank where it is infinite.
@@ -46,6 +46,7 @@ def plot_section(
     centres, edges, colorbar : bool
         Whether to draw centres and principal axes, the edges of the cells, the scale of colours.
     colormap, label, title : str, optional
+        Name of a colour map, text beside the scale of colours, title of the axes.
 
     Returns
     -------
@@ -133,7 +134,8 @@ def plot_solid(
     Parameters
     ----------
     beam : Beam
-        With a section made by ``Section.from_mesh``; the stress is that of its strain.
+        With a section made by ``Section.from_mesh``, ``TypeError`` otherwise; the stress is that of
+        its strain.
     ax : matplotlib 3-D Axes, optional
         A new figure by default.
     component, colormap, label, title

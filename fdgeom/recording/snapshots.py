@@ -41,11 +41,12 @@ class Snapshots(Described):
         Fields that are saved too, for the colours of `save_scene`: names among the system's
         ``output.fields()``, such as "curvature", "moment", "force", "velocity", of which the norm is
         saved, and "strain_energy" (per length). A field has one number for each segment between
-        two neighbouring nodes.
+        two neighbouring nodes; the run raises ``ValueError`` for an unknown name.
 
     Attributes
     ----------
     times : list of float
+        Time of each shape.
     positions : list of numpy.ndarray, shape (nodes, 3) each
         Space frame; on rank 0 only, empty on other ranks.
     orientations : list of numpy.ndarray, shape (nodes, 4) each

@@ -261,6 +261,7 @@ class VonMises:
     Parameters
     ----------
     yield_stress : float
+        In the unit of the stress.
 
     Raises
     ------

@@ -410,10 +410,14 @@ class StaticEquilibrium(OffTape, Compiled, NotCopied):
     # --- what comes out ----------------------------------------------------------------------------------
     @not_taped
     def reactions(self):
-        """Reactions at held ends: moment about the node, and force, in space, two arrays of 3.
+        """Reactions at the supports; for joints to the ground use :meth:`force`.
 
-        For a beam a dict with both ends by name; for an assembly such a dict of the held ends of
-        each beam, as `Assembly.reactions`. For joints to the ground use :meth:`force`.
+        Returns
+        -------
+        dict, or tuple of dict
+            For a beam, under "left" and "right", moment about the node and force in space, two
+            arrays of 3; zeros at a free end. For an assembly such a dict of the held ends of each
+            beam.
 
         Raises
         ------
@@ -468,9 +472,14 @@ class StaticEquilibrium(OffTape, Compiled, NotCopied):
 
     @not_taped
     def stress_at(self, s, beam: Beam | None = None) -> np.ndarray:
-        """Stress resultants at an arc length (6,), or at n of them (n, 6): as ``beam.stress_at``.
+        """Stress resultants (moment, force) in the body frame, as ``beam.stress_at``.
 
-        ``beam`` selects a beam of an assembly.
+        Parameters
+        ----------
+        s : float, or a sequence of n
+            Arc length. The result has the shape (6,) or (n, 6).
+        beam : Beam, optional
+            A beam of an assembly; ``ValueError`` for any other.
         """
         members = self._motion.members
         beam = members[0] if beam is None and len(members) == 1 else beam

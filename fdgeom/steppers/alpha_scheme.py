@@ -182,8 +182,8 @@ def hamel_alpha(rho_inf: float) -> AlphaScheme:
     Parameters
     ----------
     rho_inf : float
-        Spectral radius ρ∞ at infinite frequency, in [0, 1]: 1 dissipates nothing, 0 annihilates the
-        highest frequencies in one step.
+        Spectral radius ρ∞ at infinite frequency, in [0, 1] (``ValueError`` otherwise): 1 dissipates
+        nothing, 0 annihilates the highest frequencies in one step.
     """
     r = _radius("rho_inf", rho_inf)
     return AlphaScheme(
@@ -202,9 +202,9 @@ def newmark(beta: float = 0.25, gamma: float = 0.5) -> AlphaScheme:
     Parameters
     ----------
     beta : float
-        Greater than 0; unconditionally stable for 2β ≥ γ.
+        Greater than 0, ``ValueError`` otherwise; unconditionally stable for 2β ≥ γ.
     gamma : float
-        At least ½; order two for γ = ½ only.
+        At least ½, ``ValueError`` otherwise; order two for γ = ½ only.
     """
     b, g = number("beta", beta), number("gamma", gamma)
     if g < 0.5 - ROUND_OFF:
@@ -213,21 +213,38 @@ def newmark(beta: float = 0.25, gamma: float = 0.5) -> AlphaScheme:
 
 
 def hht_alpha(alpha: float) -> AlphaScheme:
-    """HHT-α (Hilber, Hughes & Taylor 1977), -⅓ ≤ α ≤ 0; γ = ½ - α, β = (1 - α)²/4."""
+    """HHT-α (Hilber, Hughes & Taylor 1977): γ = ½ - α, β = (1 - α)²/4.
+
+    Parameters
+    ----------
+    alpha : float
+        α in [-⅓, 0], ``ValueError`` otherwise; 0 is the trapezoidal rule.
+    """
     a = _between("alpha", alpha, -1 / 3, 0)
     return _scheme(0.5 - a, (1 - a) ** 2 / 4, a, 0.0, f"hht_alpha({a:g})")
 
 
 def wbz_alpha(alpha: float) -> AlphaScheme:
-    """WBZ-α (Wood, Bossak & Zienkiewicz 1981), -1 ≤ α ≤ 0; γ = ½ - α, β = (1 - α)²/4."""
+    """WBZ-α (Wood, Bossak & Zienkiewicz 1981): γ = ½ - α, β = (1 - α)²/4.
+
+    Parameters
+    ----------
+    alpha : float
+        α in [-1, 0], ``ValueError`` otherwise; 0 is the trapezoidal rule.
+    """
     a = _between("alpha", alpha, -1, 0)
     return _scheme(0.5 - a, (1 - a) ** 2 / 4, a / (1 - a), -a / (1 - a), f"wbz_alpha({a:g})")
 
 
 def chung_hulbert(rho_inf: float) -> AlphaScheme:
-    """Generalized-α with the α's of Chung & Hulbert (1993) for a given ρ∞ in [0, 1].
+    """Generalized-α with the α's of Chung & Hulbert (1993) for a given ρ∞.
 
     α_m = (2ρ - 1)/(ρ + 1), α_f = ρ/(ρ + 1), γ = ½ - α_m + α_f, β = (1 - α_m + α_f)²/4.
+
+    Parameters
+    ----------
+    rho_inf : float
+        As for :func:`hamel_alpha`.
     """
     r = _radius("rho_inf", rho_inf)
     m, f = (2 * r - 1) / (r + 1), r / (r + 1)
@@ -242,11 +259,11 @@ def general_alpha(
     Parameters
     ----------
     alpha_m : float
-        At most ½.
+        At most ½, ``ValueError`` otherwise.
     alpha_f : float
-        Less than 1.
+        Less than 1, ``ValueError`` otherwise.
     beta, gamma : float
-        As Newmark's; β > 0.
+        As Newmark's; ``ValueError`` unless β > 0.
     name : str, optional
         Name of the scheme.
     """
@@ -260,7 +277,13 @@ def general_alpha(
 
 
 def two_root(rho_b: float, rho_s: float) -> AlphaScheme:
-    """Limit roots -ρ_b (twice) and -ρ_s, second order; ρ_s = 0 is WBZ, ρ_s = ρ_b Hamel-α."""
+    """Limit roots -ρ_b (twice) and, spurious, -ρ_s; second order; ρ_s = 0 is WBZ, ρ_s = ρ_b Hamel-α.
+
+    Parameters
+    ----------
+    rho_b, rho_s : float
+        ρ_b and ρ_s, each in [0, 1]; ``ValueError`` otherwise.
+    """
     b, s = _radius("rho_b", rho_b), _radius("rho_s", rho_s)
     D = 2 + s * (1 - b)
     B1, B2 = -(1 - b) * (1 + s) / D, (1 - b - 2 * b * s) / D
@@ -271,6 +294,11 @@ def three_root(rho_1: float, rho_2: float, rho_3: float) -> AlphaScheme:
     """Limit roots -ρ₁, -ρ₂ and, spurious, -ρ₃; second order (the U0 family of GSSSS).
 
     Zhou & Tamma, Int. J. Numer. Meth. Engng 59, 597 (2004).
+
+    Parameters
+    ----------
+    rho_1, rho_2, rho_3 : float
+        ρ₁, ρ₂ and ρ₃, each in [0, 1]; ``ValueError`` otherwise.
     """
     r1, r2, r3 = (_radius(f"rho_{k}", r) for k, r in enumerate((rho_1, rho_2, rho_3), start=1))
     beta = 1 / ((1 + r1) * (1 + r2))

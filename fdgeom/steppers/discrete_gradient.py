@@ -50,8 +50,8 @@ class DiscreteGradient(Sweep):
         Time step.
     points : int, optional
         Gauss points for an energy that is not a polynomial (default 8, at least 5).
-    configuration, solver_parameters, options_prefix
-        As for the other methods.
+    configuration, t0, solver_parameters, options_prefix, compiled
+        As for :class:`ImplicitMidpoint`.
 
     Raises
     ------

@@ -103,7 +103,7 @@ class DiscreteLagrangian(_LagrangianStepper):
         Time step.
     quadrature : {"midpoint", "trapezoidal"}, optional
         The discrete Lagrangian.
-    solver_parameters, options_prefix, compiled
+    t0, solver_parameters, options_prefix, compiled
         As for every stepper; the two solves are called ``position`` and ``velocity``.
 
     Raises
@@ -173,7 +173,7 @@ class NonholonomicMidpoint(_LagrangianStepper):
         there).
     dt : float
         Time step.
-    solver_parameters, options_prefix, compiled
+    t0, solver_parameters, options_prefix, compiled
         As for every stepper; the two solves are called ``midpoint`` and ``velocity``:
         ``-<prefix>_midpoint_snes_monitor``. If the equations couple one node only (copies in DG0),
         the steps are compiled. Otherwise the default is one LU of everything.

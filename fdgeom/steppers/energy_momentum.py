@@ -51,7 +51,7 @@ class EnergyMomentum(Stepper):
         mean, and Φ(g¹) = 0.
     dt : float
         Time step.
-    solver_parameters, options_prefix, compiled
+    t0, solver_parameters, options_prefix, compiled
         As for every stepper. The default is a banded LU (MUMPS on several ranks).
 
     Raises

@@ -177,7 +177,7 @@ class FourthOrderAlpha(TwoAccelerations):
         Time step h.
     kappa : float, optional
         The shape parameter κ, 1 if not given.
-    solver_parameters, options_prefix, compiled
+    t0, solver_parameters, options_prefix, compiled
         As for every stepper.
 
     Raises
@@ -319,7 +319,7 @@ class HermiteSimpson(TwoAccelerations):
         given too.
     dt : float
         Time step h.
-    solver_parameters, options_prefix, compiled
+    t0, solver_parameters, options_prefix, compiled
         As for every stepper; the default is an LU of both unknowns, reused while the matrix does
         not change.
 

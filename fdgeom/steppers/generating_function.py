@@ -32,15 +32,13 @@ class GeneratingFunction4(StagesStepper):
         with a quadrature at its nodes and no derivatives in space).
     dt : float
         Time step.
-    solver_parameters, options_prefix, compiled
+    t0, solver_parameters, options_prefix, compiled
         As for every :class:`Stepper`.
 
     Raises
     ------
-    TypeError
-        If the system is not a :class:`HamiltonianSystem`.
-    ValueError
-        If its energy is not pointwise.
+    TypeError, ValueError
+        If the system is not a :class:`HamiltonianSystem`, or its energy is not pointwise.
 
     Notes
     -----

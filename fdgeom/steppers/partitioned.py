@@ -113,16 +113,14 @@ class SymplecticEuler(Partitioned):
         Time step.
     first : {"p", "q"}, optional
         The part that moves first.
-    solver_parameters, options_prefix, compiled
+    t0, solver_parameters, options_prefix, compiled
         As for every :class:`Stepper`. Options of a single part go under its name:
         ``-<prefix>_p_snes_rtol``.
 
     Raises
     ------
-    TypeError
-        If the system is not a :class:`HamiltonianSystem`.
-    ValueError
-        If ``first`` is neither "p" nor "q".
+    TypeError, ValueError
+        If the system is not a :class:`HamiltonianSystem`, or ``first`` is neither "p" nor "q".
     """
 
     order = 1
@@ -151,8 +149,8 @@ class StormerVerlet(Partitioned):
     ----------
     system : HamiltonianSystem
         The system to integrate, with a separable energy; ``ValueError`` otherwise.
-    dt, first, solver_parameters, options_prefix, compiled
-        As for :class:`SymplecticEuler`.
+    dt, first, t0, solver_parameters, options_prefix, compiled
+        As for :class:`SymplecticEuler`, with its errors.
     """
 
     order = 2

@@ -61,7 +61,7 @@ class RATTLE(_Verlet):
         there).
     dt : float
         Time step.
-    solver_parameters, options_prefix, compiled
+    t0, solver_parameters, options_prefix, compiled
         As for every stepper; the two solves are called ``position`` and ``velocity``:
         ``-<prefix>_position_snes_monitor``. If the equations couple one node only (copies in DG0),
         the steps are compiled. Otherwise the default is an LU of everything, in an order that
@@ -118,8 +118,9 @@ class SHAKE(_Verlet):
         where the state or a coefficient has been set by hand.
     dt : float
         Time step.
-    solver_parameters, options_prefix, compiled
+    t0, solver_parameters, options_prefix, compiled
         As for :class:`RATTLE`; the two solves are called ``position`` and ``momentum``.
+        The errors are those of :class:`RATTLE`.
     """
 
     conserves = ("constraint", "momenta of linear symmetries")

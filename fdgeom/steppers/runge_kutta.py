@@ -253,6 +253,8 @@ def _combination(weights, changes):
 class RungeKutta4(StagesStepper):
     """The classical Runge–Kutta method of order four: an explicit baseline for comparison.
 
+    Kutta, Z. Math. Phys. 46, 435 (1901):
+
         Z₂ = z⁰ + Δt/2 f(z⁰),   Z₃ = z⁰ + Δt/2 f(Z₂),   Z₄ = z⁰ + Δt f(Z₃),
         z¹ = z⁰ + Δt/6 (f(z⁰) + 2f(Z₂) + 2f(Z₃) + f(Z₄)),        ⟨w, f(Z)⟩ = {w, h}(Z).
 
@@ -262,11 +264,12 @@ class RungeKutta4(StagesStepper):
     Parameters
     ----------
     system : PoissonSystem
-        The system to integrate, without a configuration beside its state.
+        The system to integrate, without a configuration beside its state (``ValueError``).
     dt : float
         Time step.
-    solver_parameters, options_prefix, compiled
-        As for every :class:`Stepper`. Each stage is a solve with the matrix of the pairing.
+    t0, solver_parameters, options_prefix, compiled
+        As for every :class:`Stepper`, with its errors. Each stage is a solve with the matrix of the
+        pairing.
     """
 
     order = 4

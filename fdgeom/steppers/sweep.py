@@ -276,9 +276,14 @@ class PoissonIntegrator(Sweep):
         Time step.
     configuration : {"old", "new", "mean"}, optional
         The momentum that moves a beam's configuration; "old" is that of the paper.
-    solver_parameters, options_prefix
-        PETSc options. Options of a single part go under its name: for a beam
+    t0, solver_parameters, options_prefix, compiled
+        As for every :class:`Stepper`. Options of a single part go under its name: for a beam
         ``-<prefix>_momentum_snes_rtol``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for every :class:`Stepper`; also if the pairing couples parts that move in turn.
     """
 
     order = 1
@@ -298,8 +303,9 @@ class HamelFieldIntegrator(Sweep):
 
     Parameters
     ----------
-    system, dt, configuration, solver_parameters, options_prefix
-        As for :class:`PoissonIntegrator`.
+    system, dt, configuration, t0, solver_parameters, options_prefix, compiled
+        As for :class:`PoissonIntegrator`, with its errors; also ``ValueError`` if the variational
+        derivative is not pointwise.
     """
 
     order = 1
@@ -318,8 +324,8 @@ class SymmetricPoissonIntegrator(Sweep):
 
     Parameters
     ----------
-    system, dt, configuration, solver_parameters, options_prefix
-        As for :class:`PoissonIntegrator`; "mean" is the default of ``configuration``.
+    system, dt, configuration, t0, solver_parameters, options_prefix, compiled
+        As for :class:`PoissonIntegrator`, with its errors; ``configuration`` is "mean" by default.
     """
 
     order = 2
@@ -343,8 +349,9 @@ class ImplicitMidpoint(Sweep):
 
     Parameters
     ----------
-    system, dt, configuration, solver_parameters, options_prefix
-        As for :class:`PoissonIntegrator`; "mean" is the default of ``configuration``.
+    system, dt, configuration, t0, solver_parameters, options_prefix, compiled
+        As for :class:`PoissonIntegrator`, but the pairing may couple the parts, and "mean" is the
+        default of ``configuration``.
     """
 
     order = 2
@@ -381,9 +388,9 @@ class Splitting(Sweep):
     dt : float
         Time step.
     energies : sequence of UFL functionals
-        The parts h_i; their sum must be the system's energy.
-    configuration, solver_parameters, options_prefix
-        As for the other methods.
+        The parts h_i, at least two; ``ValueError`` if their sum is not the system's energy.
+    configuration, t0, solver_parameters, options_prefix, compiled
+        As for :class:`ImplicitMidpoint`, with its errors.
     """
 
     needs = "a PoissonSystem"

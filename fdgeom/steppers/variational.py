@@ -59,7 +59,7 @@ class VariationalIntegrator(Stepper):
         velocity satisfies DΦ(g¹)v¹ = 0, as in RATTLE: two more solves per step.
     dt : float
         Time step.
-    solver_parameters, options_prefix, compiled
+    t0, solver_parameters, options_prefix, compiled
         As for every stepper; the solves are called ``momentum`` (linear), ``increment``, and with
         joints ``velocity``. Compiled unless a load changes in time.
 

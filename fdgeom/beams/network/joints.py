@@ -172,8 +172,16 @@ class Joint(OffTape, Fixed, ABC):
 class Spherical(Joint):
     """Two nodes at one point, free to turn.
 
-    ``stiffness`` k: a spring of energy k (1 - cos φ) with the angle φ of the relative rotation;
-    ``damping`` c: a moment c times the relative angular velocity.
+    Parameters
+    ----------
+    first, second : Place or ground
+        As for :class:`Joint`, which also states the errors.
+    stiffness : float
+        k, a moment: energy k (1 - cos φ) with the angle φ of the relative rotation.
+    damping : float
+        c, a moment c times the relative angular velocity (rad per time).
+    axis, rest
+        A spherical joint has neither; ``ValueError`` if given.
     """
 
     size = 3
@@ -190,9 +198,17 @@ class Spherical(Joint):
 class Revolute(Joint):
     """Two nodes at one point, free to turn about an axis that is fixed in both.
 
-    ``stiffness`` k: ½ k (θ - rest)² with the angle θ from the first to the second side, zero when
-    the assembly is made; ``damping`` c: the moment c θ̇. Both θ and ``rest`` lie between -π and π:
-    a step in which the angle of a hinge with a spring passes π fails.
+    Parameters
+    ----------
+    first, second, axis
+        As for :class:`Joint`, which also states the errors.
+    stiffness : float
+        k, a moment per radian: energy ½ k (θ - rest)² with the angle θ from the first to the second
+        side, zero when the assembly is made.
+    damping : float
+        c, a moment per angular velocity: c θ̇.
+    rest : float
+        Angle in radians between -π and π. A step in which θ of a joint with a spring passes π fails.
     """
 
     size = 5
@@ -212,8 +228,17 @@ class Revolute(Joint):
 class Prismatic(Joint):
     """Two nodes that slide along an axis without turning.
 
-    ``stiffness`` k: ½ k (s - rest)² with the distance s along the axis from the first to the second
-    node; ``damping`` c: the force c ṡ.
+    Parameters
+    ----------
+    first, second, axis
+        As for :class:`Joint`, which also states the errors.
+    stiffness : float
+        k, a force per length: energy ½ k (s - rest)² with the distance s along the axis from the
+        first to the second node.
+    damping : float
+        c, a force per velocity: c ṡ.
+    rest : float
+        Distance at which the spring is at rest.
     """
 
     size = 5
@@ -230,7 +255,13 @@ class Prismatic(Joint):
 
 
 class Rigid(Joint):
-    """Two nodes at one point that turn together: beams welded at their initial angle."""
+    """Two nodes at one point that turn together: beams welded at their initial angle.
+
+    Parameters
+    ----------
+    first, second : Place or ground
+        As for :class:`Joint`, which also states the errors.
+    """
 
     size = 6
     shared = (0, 1, 2)

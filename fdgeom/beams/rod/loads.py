@@ -94,7 +94,8 @@ class BodyLoad(Fixed):
     6, rotation in the body frame, then translation in space (``fg.lie.halves`` splits them); ``t``
     is the time.
 
-    In statics ``v`` is zero. Methods that conserve energy use the exact change of a potential over
+    The beam raises ``ValueError`` if either is no scalar, or the work not linear in ``virtual``. In
+    statics ``v`` is zero. Methods that conserve energy use the exact change of a potential over
     a step, and evaluate all other work in the middle of the step.
 
     Examples
@@ -277,7 +278,8 @@ class Gravity(BodyLoad):
     Parameters
     ----------
     acceleration : array_like of 3, UFL expression or callable
-        Acceleration of free fall in the space frame; expressions and callables as for `Load`.
+        Acceleration of free fall in the space frame; expressions, callables and errors as for
+        `Load`.
     """
 
     def __init__(self, acceleration: Vector) -> None:
