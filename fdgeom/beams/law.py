@@ -29,8 +29,8 @@ class SectionLaw(Described, Fixed, ABC):
 
     Derive your own law with :meth:`energy`, in UFL. It may read Constants and Functions on the
     beam's mesh (which may change between steps), the mesh coordinate, and the stiffness of the
-    section. At ε = 0, the shape at rest, the stress must be zero and the energy least. Use the
-    beam's ``reference_strain`` for another shape at rest.
+    section. At ε = 0, the shape at rest, the stress must be zero and the energy least, ``ValueError``
+    in the beam otherwise. Use the beam's ``reference_strain`` for another shape at rest.
 
     The strain ε has six components in the section's axes, rotation first: curvatures and twist,
     then shears and stretch, minus those of the shape at rest. Functions of ε alone are invariant
