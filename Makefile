@@ -2,7 +2,7 @@
 # make test    set up everything and run the tests;  make test-all   the long ones too
 # make docs    set up everything and build the site into build/site (3 minutes; demos are not run again)
 # make verification   measure anew what the page of verification shows;  make gallery   its pictures
-# make setup   only set up;  make lint;  make bench;  make readme (its measured parts);  make clean
+# make setup   only set up;  make lint;  make bench;  make measurements (of performance);  make clean
 # On a fresh Debian 12 or Ubuntu machine with Python 3.11 or newer, the first set-up takes
 # 13 to 25 minutes; after that seconds. PYTHON=... names another interpreter, ARGS=... is passed on,
 # JOBS=... is how many test files run at once.
@@ -16,7 +16,7 @@ VPY := .venv/bin/python
 # Test files run at once, a process each. nproc answers OMP_NUM_THREADS if that is set.
 JOBS ?= $(shell n=$$(env -u OMP_NUM_THREADS nproc); echo $$((n < 4 ? n : 4)))
 
-.PHONY: help setup demo test test-long test-all docs verification gallery bench readme lint format clean
+.PHONY: help setup demo test test-long test-all docs verification gallery bench measurements lint format clean
 
 help:
 	@sed -n 's/^# \{0,1\}//p' Makefile | head -8
@@ -62,9 +62,9 @@ bench: setup
 	@$(VPY) tests/benchmarks/bench.py $(ARGS)
 	@$(VPY) tests/benchmarks/implicit.py $(ARGS)
 
-readme: setup
-	@echo "Measuring what the README says of accuracy and speed: about 10 minutes, ARGS=kept 1 minute"
-	@$(VPY) tests/benchmarks/readme.py $(ARGS)
+measurements: setup
+	@echo "Measuring the times and errors that the site shows: about 10 minutes, ARGS=kept 1 minute"
+	@$(VPY) tests/benchmarks/measurements.py $(ARGS)
 
 lint: setup
 	@$(VPY) -m ruff check . && $(VPY) -m ruff format --check . && $(VPY) -m mypy

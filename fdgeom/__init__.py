@@ -5,7 +5,8 @@ package is layered; the subpackages in the order of their imports are `lie` (gro
 (the parts of a step, with their derivatives, and dependent fields), `compile` and `execution`
 (operations in compiled code, and by PETSc), `systems` (base classes of all systems), `sections` and
 `beams`, `steppers` (time integrators), `adjoint` (derivatives of steps), `statics`, and `recording`
-(runs and output). Each imports only those before it. The modules beside them serve all subpackages.
+(runs and output). Each imports only those before it; only `Stepper.run` imports `recording`, when it
+is called. The modules beside them serve all subpackages.
 """
 
 from fdgeom import analysis, beams, lie, measures, recording, sections, statics, steppers, systems

@@ -108,7 +108,9 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
     Attributes
     ----------
     strain : Function, DG p-1, 6 components
-        γ = g⁻¹g' - e, body frame: curvature and twist, then shear and stretch.
+        γ = g⁻¹g' - e, body frame: three rotations about the section's axes 0, 1, 2, then three
+        translations along them. For ``axis=0``: torsion, bending about y, bending about z, stretch,
+        shear along y, shear along z.
     momentum : Function, CG p, 6 components
         μ = D₁ζ, body frame.
     state : Function

@@ -32,9 +32,10 @@ class SectionLaw(Described, Fixed, ABC):
     section. At ε = 0, the shape at rest, the stress must be zero and the energy least, ``ValueError``
     in the beam otherwise. Use the beam's ``reference_strain`` for another shape at rest.
 
-    The strain ε has six components in the section's axes, rotation first: curvatures and twist,
-    then shears and stretch, minus those of the shape at rest. Functions of ε alone are invariant
-    under rigid motions of the beam.
+    The strain ε has six components, minus those of the shape at rest: three rotations about the
+    section's axes 0, 1, 2, then three translations along them. For ``axis=0``: torsion, bending
+    about y, bending about z, stretch, shear along y, shear along z. Functions of ε alone are
+    invariant under rigid motions of the beam.
 
     Examples
     --------

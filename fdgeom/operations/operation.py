@@ -93,7 +93,10 @@ class Operation(ABC):
 
 
 class HostOperation(Operation):
-    """An operation that a Python method performs; executors call it between the others.
+    """An operation that a Python method performs.
+
+    The PETSc executor calls :meth:`run`; compiled code takes ``compiled_as``, and refuses the step
+    without it.
 
     Subclasses define ``reads``, ``writes`` and :meth:`run`, and ``derivative_as``: operations with the
     same derivatives. They need not compute the values; these are those that :meth:`run` has left.

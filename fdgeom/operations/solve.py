@@ -101,7 +101,8 @@ class Solve(Operation):
         The right-hand side of a transposed solve: ∂W/∂v = source, linear in the unknown.
     attempts : sequence of Attempt, optional
         What is tried one after another, each from its own guess; by default one attempt from
-        ``guess``. An attempt with whole steps is omitted after one whose updates circled.
+        ``guess``. An attempt with whole steps is omitted after one whose updates no
+        longer became smaller.
     choose : {"first", "smaller residual"}, optional
         The guess to begin with: that of the first attempt, or of the first two that with the smaller
         residual, which then takes the place of the other one in all attempts.

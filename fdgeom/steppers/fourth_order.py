@@ -161,8 +161,8 @@ class FourthOrderAlpha(TwoAccelerations):
         μ₀ = 1/48 + κ/720,   μ₁ = 1/48 - κ/720,
 
     remark 2 of Gu, Liu, An & Shi (Hamel generalized-α): the coefficients A = ½, A₃ = -1, A₄ = 1, B₁
-    = B₂ = 0, with forces at positions q(s) that bulge by the accelerations at the ends. κ shapes
-    the bulge: κ = 1 is the cubic with q̈ = a(s), κ = 0 the parabola. The unknown is a¹ with the
+    = B₂ = 0, with forces at positions q(s) with a correction from the accelerations at the ends. κ
+    sets its shape: κ = 1 is the cubic with q̈ = a(s), κ = 0 the parabola. The unknown is a¹ with the
     auxiliary field h² M⁻¹K a¹, so that only sparse matrices are factorised, once.
 
     Symplectic, symmetric and without dissipation. Stable for Ω = ω h up to 3.201 (κ = 1), √12 = 3.464

@@ -29,7 +29,7 @@ CODED = [page for page in sorted(PAGES.rglob("*.rst")) if blocks(page)]
 
 @pytest.mark.parametrize("page", CODED, ids=lambda page: str(page.relative_to(PAGES)))
 def test_page(page, tmp_path, monkeypatch):
-    """Blocks share their names; ends of runs are nearer."""
+    """Blocks share their names."""
     matplotlib = pytest.importorskip("matplotlib")
     pytest.importorskip("vtk")
     matplotlib.use("Agg")
@@ -38,8 +38,7 @@ def test_page(page, tmp_path, monkeypatch):
     # A page may leave a schedule of checkpoints on its tape.
     with set_working_tape(Tape()):
         for k, block in enumerate(blocks(page)):
-            short = re.sub(r"until=([\d.]+)", lambda m: f"until={float(m[1]) / 100}", block)
-            exec(compile(short, f"{page.name}, block {k}", "exec"), names)
+            exec(compile(block, f"{page.name}, block {k}", "exec"), names)
     matplotlib.pyplot.close("all")
 
 

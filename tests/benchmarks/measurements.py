@@ -1,4 +1,4 @@
-"""Writes the measured parts of the site anew: python readme.py [kept] [speed] (both by default).
+"""Writes the measured parts of the site anew: python measurements.py [kept] [speed] (both by default).
 
 ``kept`` is what each method keeps in the paper's run (a minute), ``speed`` what ``bench.py``,
 ``rods.py`` and ``elastodynamics.py`` measure (ten minutes; the machine should do nothing else).
@@ -65,7 +65,7 @@ def ratios(results: dict) -> str:
     """The table of ratios to C."""
     steps = results["steps"]
     sizes = [n for n in ("100", "10000", "100000", "1000000") if n in steps]
-    lines = [f"Measured by `make readme` on: {results['machine']}", ""]
+    lines = [f"Measured by `make measurements` on: {results['machine']}", ""]
     first, *others = (short(float(n)) for n in sizes)
     lines += [f"| program | {' | '.join([f'{first} cells', *others])} |"]
     lines += ["|---" * (len(sizes) + 1) + "|"]
