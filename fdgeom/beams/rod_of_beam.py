@@ -50,8 +50,8 @@ def rod_of(beam: BeamFields, measure: str | None = None) -> Rod:
     arc = ufl.SpatialCoordinate(beam.mesh)[0]
     part = PartOfRod(placed(cells, partial(_nodes, beam)), arc, inertia, radius_of(beam.section))
     loads = tuple(AppliedLoad(load, part, at_nodes=cells.at_nodes) for load in beam.loads)
-    g, v, t, virtual, _ = symbols()
     for load in loads:
+        g, v, t, virtual, _ = symbols()
         work = load.load.work(part, g, v, t, virtual)
         check_arguments(f"loads: {load.load!r}", work, *beam.functions().values(), beam.state)
     return Rod(

@@ -24,7 +24,7 @@ class Network:
     # of each beam and of the ground, which has a node for each joint to it; `ends` (joints, 2) are
     # the nodes at the two places of each joint.
     def __init__(self, beams: Sequence[BeamFields], joints: Sequence[Joint]) -> None:
-        self.beams = [Numbering(FunctionSpace(beam.mesh, "CG", 1)) for beam in beams]
+        self.beams = [Numbering(beam.position.function_space()) for beam in beams]
         self._index = {id(beam): k for k, beam in enumerate(beams)}
         self.starts = np.cumsum([0, *(len(n.coordinates) for n in self.beams)])
         self.ends = self._joined(joints)
