@@ -44,6 +44,10 @@ class Sources:
         self.forget_ghosts()
         self.snapshot.take()
 
+    def forget(self) -> None:
+        """Let all values count as changed until the next :meth:`take`."""
+        self.snapshot.forget()
+
     def forget_ghosts(self) -> None:
         """Have the ghosts updated before they are read again."""
         # Values may have been set without Firedrake's knowledge; the ghosts are then stale.

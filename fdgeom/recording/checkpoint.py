@@ -195,7 +195,8 @@ def resume(stepper, path: str | os.PathLike, *, strict: bool = True) -> None:
     The stepper is constructed as it was for the run that wrote the file. The number of ranks may
     be another. All values are exact copies, so in serial the resumed run equals the uninterrupted
     one bit for bit, whatever the stepper. Another dt gives a warning and the stepper keeps its own;
-    so do other numbers (Constants, Functions) in forms of one's own, which may change in time.
+    so do other numbers (Constants, Functions) in forms of one's own, which may change in time and
+    count as changed at the time of the file.
 
     Parameters
     ----------
@@ -249,7 +250,7 @@ def resume(stepper, path: str | os.PathLike, *, strict: bool = True) -> None:
             # Bring the halos up to date now: compiled steps read them without asking.
             _ = f.dat.data_ro_with_halos
         if hasattr(stepper, "take_up"):
-            stepper.take_up(clock)
+            stepper.take_up(clock, changed=bool(serious or others))
         else:
             stepper.t, stepper.steps = clock.t, clock.steps
 

@@ -58,6 +58,9 @@ class HolonomicStepper(Stepper):
     def finished(self):
         self._save()
 
+    def forget_coefficients(self):
+        self._known.forget()
+
     def _save(self) -> None:
         # A replay puts back only what is remembered.
         if not in_replay() or self.remembered():

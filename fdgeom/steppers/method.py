@@ -90,8 +90,8 @@ class Method(ABC):
 class Restart:
     """The part of :class:`Stepper` for methods that carry fields; by default there are none.
 
-    For authors: ``begins``, ``carried_for``, ``finish``, ``finished``, ``remembered``, ``rescale``,
-    ``restored``, ``samples_coefficients``, ``start``, ``started``.
+    For authors: ``begins``, ``carried_for``, ``finish``, ``finished``, ``forget_coefficients``,
+    ``remembered``, ``rescale``, ``restored``, ``samples_coefficients``, ``start``, ``started``.
     """
 
     #: Whether a coefficient that changes before one step after another is a function of time: with its
@@ -135,6 +135,9 @@ class Restart:
     def restored(self) -> None:
         """Note that the state and the carried fields have been read from a checkpoint."""
         self.finished()
+
+    def forget_coefficients(self) -> None:
+        """Let all coefficients count as changed: the checkpoint was written with others."""
 
     def carried_for(self, dt: float) -> float:
         """The step length to which the carried fields belong after a step of ``dt``."""

@@ -150,5 +150,7 @@ class MotionStepper(Stepper):
 
     def restored(self):
         self.finished()
-        # What a script has set by now are the coefficients that the accelerations belong to.
         self._read.take()
+
+    def forget_coefficients(self):
+        self._read.forget()

@@ -203,16 +203,18 @@ class Stepper(OffTape, Method, Restart, Compiled, NotCopied):
         """Number of steps taken."""
         return self.clock.steps
 
-    def take_up(self, clock: Clock) -> None:
+    def take_up(self, clock: Clock, *, changed: bool = False) -> None:
         """Continue from a state that was restored with all carried fields, at its time.
 
-        :func:`fdgeom.resume` does so.
+        :func:`fdgeom.resume` does so; ``changed`` tells that coefficients have changed since then.
         """
         self.clock = clock
         self.system.model.set_time(self.t)
         self.system.consistency.settle()
         self.system.consistency.stepped = self.steps > 0
         self.restored()
+        if changed:
+            self.forget_coefficients()
 
     # --- stepping ------------------------------------------------------------------------------
     def advance(self, steps: int = 1) -> None:

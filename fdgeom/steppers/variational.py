@@ -275,6 +275,9 @@ class VariationalIntegrator(Stepper):
         self.finished()
         self._inertia.take()
 
+    def forget_coefficients(self):
+        self._inertia.forget()
+
 
 def _kept(residual: Form, unknown: Function) -> Numerics:
     """Linear at each node, with a matrix that is assembled once."""

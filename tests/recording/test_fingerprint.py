@@ -143,6 +143,34 @@ def test_another_joint():
     assert known["joint 0"]["first"] == "the right end of beam 0"
 
 
+@pytest.mark.parametrize("kind", ["hinge", "weld", "spring", "ball"])
+def test_joints_made_at_another_angle(kind, tmp_path):
+    """Where the beams stood when the joints were made is the zero of an angle; a ball joint has none."""
+
+    def stepper(angle):
+        arms = [fg.Beam(uneven_mesh(4), SOFT) for _ in range(2)]
+        turn = np.cos(angle / 2), 0, 0, np.sin(angle / 2)
+        arms[1].reconstruct(position=(1.5, 0, 0), orientation=turn)
+        places = arms[0].right, arms[1].left
+        joint = {
+            "hinge": lambda: fg.Revolute(*places, axis=(0, 0, 1)),
+            "weld": lambda: fg.Rigid(*places),
+            "spring": lambda: fg.Spherical(*places, stiffness=1.0),
+            "ball": lambda: fg.Spherical(*places),
+        }[kind]()
+        return fg.GeneralizedAlpha(fg.Assembly(arms, [joint]), 0.01)
+
+    fg.save(stepper(1.5), tmp_path / "a.h5")
+    fg.resume(stepper(1.5), tmp_path / "a.h5")
+    if kind == "ball":
+        fg.resume(stepper(0.7), tmp_path / "a.h5")
+        return
+    with pytest.raises(
+        ValueError, match="resumed from: axes of joint 0 in the sections of the system"
+    ):
+        fg.resume(stepper(0.7), tmp_path / "a.h5")
+
+
 def test_the_state_is_no_part_of_it(tmp_path):
     fg.save(POISSON(set_smooth(beam()), 0.01), tmp_path / "a.h5")
     again = POISSON(beam(), 0.01)

@@ -12,6 +12,7 @@ from firedrake import (
     TestFunction,
     UnitIntervalMesh,
     VectorFunctionSpace,
+    as_matrix,
     as_vector,
     conditional,
     dot,
@@ -186,6 +187,42 @@ def test_a_jump_after_a_restart(between, tmp_path):
         stepper.advance(20)
         ends.append(q.dat.data_ro.copy())
     np.testing.assert_array_equal(*ends)
+
+
+@pytest.mark.filterwarnings("ignore:.*was made by something else:UserWarning")
+def test_a_jump_before_a_restart(tmp_path):
+    """q'' = -k q with k = 1 until t = 1, then k = 9 in the script that resumes: q(2) of order two."""
+    exact = np.cos(1) * np.cos(3) - np.sin(1) * np.sin(3) / 3
+    errors = []
+    for n in (40, 80, 160):
+        _, stepper = oscillator(Constant(1.0), 1 / n)
+        stepper.advance(n)
+        fg.save(stepper, tmp_path / "jump.h5")
+        q, stepper = oscillator(Constant(9.0), 1 / n)
+        fg.resume(stepper, tmp_path / "jump.h5")
+        stepper.advance(n)
+        errors.append(abs(q.dat.data_ro.item() - exact))
+    # It was of order one, and the last error 31 times as large.
+    assert np.log2(errors[0] / errors[2]) / 2 == pytest.approx(2, abs=0.1)
+    assert errors[2] < 3e-5
+
+
+@pytest.mark.filterwarnings("ignore:.*was made by something else:UserWarning")
+@pytest.mark.parametrize("method", METHODS[1:], ids=lambda m: m.__name__)
+def test_an_inertia_before_a_restart(method, tmp_path):
+    """A rod whose inertia is twice as large in the script that resumes flies on at 1 m/s."""
+    for factor in (1.0, 2.0):
+        inertia = Constant(factor) * as_matrix(np.array(SECTION.inertia).tolist())
+        beam = rod(fg.Section(SECTION.stiffness, inertia))
+        stepper = method(beam, 1e-4)
+        kick(beam)
+        if factor == 2.0:
+            fg.resume(stepper, tmp_path / "inertia.h5", strict=False)
+        stepper.advance(3)
+        if factor == 1.0:
+            fg.save(stepper, tmp_path / "inertia.h5")
+    # Round-off of a few steps.
+    assert beam.position.dat.data_ro[:, 2] == pytest.approx(6e-4, rel=1e-12)
 
 
 def test_a_sampled_force_over_a_restart(tmp_path):

@@ -86,8 +86,8 @@ class JointSet(Condition):
         self._any = self.field(np.ones(len(joints)), "joints")
         mark_links(mesh, inside_of(mesh), self._any)
         self.owner = self.field(np.array(owners != self.swapped, dtype=float), "owner")
-        self._first, self._second = self._triads(rotations)
         self.rotations, self.idle = rotations, self._idle(owners)
+        self._first, self._second = self._triads()
         shared = [triad(joint.axis)[:, list(joint.shared)] for joint in joints]
         #: Projections (3×3, in space at the start) to the shared axes of each joint.
         self._shared = np.array([axes @ axes.T for axes in shared])
@@ -115,16 +115,19 @@ class JointSet(Condition):
         found[self._network.pieces :] = values
         return self._network.field(found, name, cells=True)
 
-    def _triads(self, rotations: np.ndarray) -> tuple[Expr, Expr]:
+    def triads_of(self, number: int) -> np.ndarray:
+        """The triads of a joint in the sections of its two ends, the smaller node first: (2, 3, 3)."""
+        nodes = np.sort(self._network.ends[number])
+        return self.rotations[nodes].swapaxes(1, 2) @ triad(self.joints[number].axis)
+
+    def _triads(self) -> tuple[Expr, Expr]:
         """The joints' triads in the sections of the two ends: 3×3, constant in each joint."""
-        network, found = self._network, []
-        for k in range(2):
-            values = np.tile(np.eye(3), (len(network.cells), 1, 1))
-            for i, joint in enumerate(self.joints):
-                node = np.sort(network.ends[i])[k]
-                values[network.pieces + i] = rotations[node].T @ triad(joint.axis)
-            found.append(network.packed(values, "triads", cells=True))
-        return tuple(found)
+        network = self._network
+        values = np.tile(np.eye(3), (2, len(network.cells), 1, 1))
+        for i in range(len(self.joints)):
+            values[:, network.pieces + i] = self.triads_of(i)
+        first, second = (network.packed(v, "triads", cells=True) for v in values)
+        return first, second
 
     def _idle(self, owners: np.ndarray) -> np.ndarray:
         used = np.zeros((len(self._network.numbering.coordinates), self.size), dtype=bool)

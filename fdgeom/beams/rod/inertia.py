@@ -144,6 +144,10 @@ class NodalInertia:
         self._dependents.refresh()
         self._read.take()
 
+    def forget(self) -> None:
+        """Let the inertia count as changed."""
+        self._read.forget()
+
     def _mobility(self, motion: Motion, held) -> Function:
         """The inverse of the block of the free components at each node."""
         element = motion.position.function_space().ufl_element().sub_elements[0]
