@@ -3,7 +3,7 @@
 import ctypes
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from math import isfinite
 from operator import ne
 
@@ -147,14 +147,24 @@ class Snapshot:
         self.pairs = [(np.array(array), array) for array in own]
         #: The functions' block variables on pyadjoint's tape at that time, and their values then.
         self.known_by: dict[int, tuple] = {}
-        owned = [*(f.owned for f in self._fields), *own[len(self._fields) :]]
-        self._differences = [
+
+    @cached_property
+    def _differences(self) -> list[Callable[[], bool | int]]:
+        """The comparisons of each array with its copy, without ghosts."""
+        owned = [*(f.owned for f in self._fields), *(a for _, a in self.pairs[len(self._fields) :])]
+        return [
             _difference(array, copy.reshape(-1)[: array.size])
             for array, (copy, _) in zip(owned, self.pairs, strict=True)
         ]
-        # Small arrays are copied by memory views in half the time.
-        self._words = [(_words(copy), _words(array)) for copy, array in self.pairs if array.size]
-        self._flat = [f.owned.reshape(-1) for f in self._fields if f.owned.size]
+
+    @cached_property
+    def _words(self) -> list[tuple[memoryview, memoryview]]:
+        """The copies and arrays as memory views, by which small ones are copied in half the time."""
+        return [(_words(copy), _words(array)) for copy, array in self.pairs if array.size]
+
+    @cached_property
+    def _flat(self) -> list[np.ndarray]:
+        return [f.owned.reshape(-1) for f in self._fields if f.owned.size]
 
     def update_ghosts(self) -> None:
         """Bring the present values of ghosts up to date; collective."""

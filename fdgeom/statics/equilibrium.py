@@ -118,8 +118,8 @@ class StaticEquilibrium(OffTape, Compiled, NotCopied):
         self._iterations = Iterations(self._problem, given, prefix, compiled)
         self._code = self._iterations.code
         self._path = EquilibriumPath(self._problem, self._iterations)
-        #: The configuration before a call.
-        self._start = self._problem.snapshot()
+        #: The configuration before a call, and before a load step.
+        self._start, self._before = self._problem.snapshot(), self._problem.snapshot()
 
     def _check_held(self) -> None:
         if sum(len(hold.components) for hold in self._motion.holds) >= 3:
@@ -211,7 +211,7 @@ class StaticEquilibrium(OffTape, Compiled, NotCopied):
 
     def _load_step(self, load: float, time: float, halvings: int) -> None:
         start, begin = self.load, self._time.value
-        before = self._problem.snapshot()
+        self._before.take()
         turned = self._problem.turned()
         self._problem.load = load
         scaled = time != begin or (load != start and self._problem.is_loaded)
@@ -227,7 +227,7 @@ class StaticEquilibrium(OffTape, Compiled, NotCopied):
             if not halvings:
                 raise
         # Not in the handler: a traceback would list the failures of all halves.
-        before.restore()
+        self._before.restore()
         self._load_step((start + load) / 2, (begin + time) / 2, halvings - 1)
         self._load_step(load, time, halvings - 1)
 

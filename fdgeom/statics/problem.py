@@ -347,7 +347,7 @@ class EquilibriumProblem:
         """Go to a time; raise SolveFailed if a given orientation turns too far since ``begin``, or is
         too far from that of its node.
         """
-        if self.held is None:
+        if self.held is None or not self.held.varies:
             self.motion.model.set_time(end)
             return
         # Beyond 180 degrees the increment of a held node would go the short way. A few samples would

@@ -51,7 +51,6 @@ class NetworkConsistency(RodConsistency):
     def __init__(self, motion: Any) -> None:
         self._body = Function(motion.space, name="body velocity")
         super().__init__(motion, self._body, (*motion.configuration, motion.v))
-        self._poses = set(map(key, motion.configuration))
         self._network, self._all = motion.network, ManySnapshots(self.snapshots)
 
     def read_beams(self) -> None:

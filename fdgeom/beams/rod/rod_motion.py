@@ -61,6 +61,7 @@ class RodConsistency(Consistency):
         self.own = Snapshot(own)
         noted = (beam.consistency.noted for beam in self._beams)
         self.snapshots = (self.written, *noted, self.own)
+        self._poses = set(map(key, motion.configuration))
 
     def _configuration_of(self, beam, modified: Set[int] = frozenset()) -> list[Operation]:
         """The operations that update configuration and velocity of one of the beams."""
@@ -110,7 +111,7 @@ class RodConsistency(Consistency):
 
     def note_poses(self) -> None:
         """Note that the configuration is that of the beams."""
-        self.own.take(of=set(map(key, self._motion.configuration)))
+        self.own.take(of=self._poses)
 
     def refuse_strains(self) -> None:
         """Raise ``NotImplementedError`` if a tape would miss how :meth:`read_poses` moves a beam."""
