@@ -109,10 +109,11 @@ class BeamConsistency(Consistency):
 
     def _set(self, modified: Set[int] = frozenset()) -> tuple[bool, bool, bool, bool]:
         """Whether strain, momentum, pose and velocity were set, or have ``modified`` keys."""
-        changed = zip(self._fields, self.noted.changed(), strict=True)
-        strain, momentum, position, orientation, velocity = (
-            now or key(f) in modified for f, now in changed
-        )
+        changed = self.noted.changed()
+        if modified:
+            pairs = zip(self._fields, changed, strict=True)
+            changed = [now or key(f) in modified for f, now in pairs]
+        strain, momentum, position, orientation, velocity = changed
         return strain, momentum, position or orientation, velocity
 
     def is_placed(self) -> bool:

@@ -271,7 +271,8 @@ class Iteration:
         self._arrays = [unit.layout.array(part) for part in places]
         self._values = fields(unknown)
         self._copies = self._executor.fields.copies(places)
-        self._equations = unit.calls_from(sum(call < len(moves) for call in unit.calls))
+        first = sum(call < len(moves) for call in unit.calls)
+        self._all, self._alone = unit.single_step(), unit.single_step(first=first)
         self.report = unit.reports[len(unit.calls) - 1]
         #: Whether the factors have pivots among all unknowns of the small system.
         self._pivots = False
@@ -291,15 +292,11 @@ class Iteration:
             self._pivots = False
             unit.pivot_update(False)
         unit.set_update(old, inertia)
-        failed = self._advance(alone)
+        failed = self._alone() if alone else self._all()
         if failed == Reason.SINGULAR and not (old or self._pivots) and unit.pivot_update(True):
             self._pivots = True
-            failed = self._advance(alone=True)
+            failed = self._alone()
         return failed
-
-    def _advance(self, alone: bool) -> int:
-        run = self._equations if alone else None
-        return self._unit.advance(1, 0.0, 0.0, blocked=False, run=run)[0]
 
     def end(self) -> None:
         """Pass the values of the live Functions to Firedrake."""

@@ -333,14 +333,6 @@ class Unit:
             chord = code.chord and not more
             call.inverse = self._inverses[k].ctypes.data if chord else None
 
-    def calls_from(self, first: int) -> Run:
-        """The run of the calls from a number on, with the present plan."""
-        run = Run.from_buffer_copy(self._run)
-        run.calls += first * ctypes.sizeof(Call)
-        run.reports += first * ctypes.sizeof(Report)
-        run.count -= first
-        return run
-
     def set_update(self, old: bool, inertia: bool) -> None:
         """Set whether the update at the end uses the last factors, and counts negative eigenvalues."""
         call = self._structs[len(self._calls) - 1]
@@ -366,7 +358,6 @@ class Unit:
         first: int = 0,
         back: bool = False,
         blocked: bool = True,
-        run: Run | None = None,
         load: int | None = None,
         store: int | None = None,
     ) -> tuple[int, int, int]:
@@ -374,10 +365,9 @@ class Unit:
         # elapsed: so many steps after t the first one begins. first: the row of a trajectory where they
         # begin; back: from the last to the first row. blocked: several steps at a time while a block of
         # places is in the cache, with equal results; after a failure only the reason is valid then.
-        # run: of some calls alone (`calls_from`). load, store: addresses of the copies before the first
-        # step, and after the last one if none fails.
+        # load, store: addresses of the copies before the first step, and after the last one if none fails.
         library, (done, failed) = self.library, self._results
-        run = run or self._run
+        run = self._run
         run.time, run.dt, run.elapsed, run.load, run.store = t, dt, elapsed, load, store
         done.value, failed.value = 0, -1
         reason = library.fdgeom_advance(
@@ -390,9 +380,15 @@ class Unit:
             self._failed_here = failed.value == call
         return reason, done.value, call
 
-    def single_step(self, load: int, store: int) -> Callable[[], int]:
+    def single_step(
+        self, load: int | None = None, store: int | None = None, *, first: int = 0
+    ) -> Callable[[], int]:
         """A call of one step at the time 0 with these copies, by which Python loses little time."""
-        run = self.calls_from(0)
+        # first: the call that it begins with. It keeps the present plan.
+        run = Run.from_buffer_copy(self._run)
+        run.calls += first * ctypes.sizeof(Call)
+        run.reports += first * ctypes.sizeof(Report)
+        run.count -= first
         run.load, run.store = load, store
         arguments = ctypes.byref(run), 0, 1, False, False, *self._to_results
         return partial(self.library.fdgeom_advance, *arguments)
