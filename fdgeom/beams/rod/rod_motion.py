@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from firedrake import Function, VectorFunctionSpace
+from firedrake import Function, TestFunction, VectorFunctionSpace
 from ufl.classes import Expr, Form
 
 from fdgeom.beams.ends import HeldNodes, Hold
@@ -145,7 +145,14 @@ class RodModel(MotionModel):
         return {}
 
     def all_forms(self):
-        return (*super().equations().values(), *self._system.energies().values())
+        motion = self._system
+        rod, g, v, w = motion.rod, motion.configuration, motion.v, TestFunction(motion.space)
+        # The coefficients of the balance without its derivatives of strains, which take time.
+        balance = [rod.stress(g, v), rod.external_work(g, w, v, motion.time)]
+        if motion.joints is not None:
+            balance.append(motion.joints.spring_work(g, v, w))
+        others = *self._of_constraint().values(), *self.given_motions()
+        return (*balance, *others, *motion.energies().values())
 
 
 class RodTraits(MotionTraits):
