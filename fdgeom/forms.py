@@ -375,7 +375,7 @@ def checked_form(
     for function, why in (without or {}).items():
         if depends_on(form, function):
             raise ValueError(f"{name} {why}")
-    return _restricted(name, form)
+    return restricted(name, form)
 
 
 def form_of(
@@ -435,7 +435,7 @@ def check_domains(name: str, form: Form | Expr, *meshes) -> None:
             )
 
 
-def _restricted(name: str, form: Form) -> Form:
+def restricted(name: str, form: Form) -> Form:
     """The form with "+" or "-" at the terminals of its integrals over interior facets."""
     if all(i.integral_type() != "interior_facet" for i in form.integrals()):
         return form

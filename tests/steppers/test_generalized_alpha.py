@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from firedrake import DirichletBC, Function, FunctionSpace, IntervalMesh, dx
+from firedrake import DirichletBC, Function, FunctionSpace, IntervalMesh, dx, split
 from verification import alpha_references as references
 from verification.spring_systems import follow, linear, matrices, oscillator, pendulum, state
 
@@ -258,3 +258,24 @@ def test_a_state_set_between_two_steps():
     other = fg.GeneralizedAlpha(pendulum(q=-0.4, v=0.9), 0.1)
     other.advance(3)
     assert np.array_equal(state(stepper.system), state(other.system))
+
+
+@pytest.mark.parametrize(("method", "order"), [(fg.GeneralizedAlpha, 2), (fg.HermiteSimpson, 4)])
+def test_a_residual_of_split_functions(method, order):
+    """q₁'' = -q₁ and q₂'' = -4 q₂ from (1, 1): cos t and cos 2t at t = 1, by ``split`` in the residual."""
+    space = FunctionSpace(fg.copies(1), "DG", 0)
+
+    def residual(q, v, a, t, test):
+        (q1, q2), (a1, a2), (w1, w2) = split(q), split(a), split(test)
+        return ((a1 + q1) * w1 + (a2 + 4 * q2) * w2) * dx
+
+    errors = []
+    for steps in (10, 20, 40):
+        q, v = Function(space * space), Function(space * space)
+        for part in q.subfunctions:
+            part.assign(1.0)
+        method(fg.SecondOrderSystem(residual, q, v), 1 / steps).advance(steps)
+        ends = [part.dat.data_ro.item() for part in q.subfunctions]
+        errors.append(np.abs(ends - np.cos([1.0, 2.0])).max())
+    # Of the asymptotic order, to 5 % at the longest step.
+    assert orders(np.array(errors)) == pytest.approx([order, order], abs=0.2)

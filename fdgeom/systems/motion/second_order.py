@@ -15,6 +15,7 @@ from fdgeom.forms import (
     is_zero,
     random_function,
     simplify,
+    substitute,
     with_fixed_quadrature,
 )
 from fdgeom.identities import Identity, check_now, of_numbers
@@ -80,7 +81,7 @@ class SecondOrderSystem(Motion):
         multiplier: Function | None = None,
         coordinates: Function | None = None,
     ) -> None:
-        self._residual, self.q = residual, q
+        self.q = q
         unheld = bcs is None or (isinstance(bcs, list | tuple) and not bcs)
         super().__init__(
             {"q": q},
@@ -99,14 +100,15 @@ class SecondOrderSystem(Motion):
             check_depends("energy", checked, q, v)
             # The residual has the forces of this energy, with the quadrature of its slopes.
             self._energy = with_fixed_quadrature(checked, q, v)
-        self._check_residual()
+        #: The residual, and what stands in it for (q, v, a, t, test).
+        self._residual, self._symbols = self._stated(residual)
 
-    def _check_residual(self) -> None:
+    def _stated(self, residual: Callable) -> tuple[Form, tuple[Expr, ...]]:
         q, v, a = (Function(self.space) for _ in range(3))
         symbols = (q, v, a, self.time, TestFunction(self.space))
         of, example = "(q, v, a, t, test)", "lambda q, v, a, t, test: dot(a + q, test)*dx"
         form = form_of(
-            "residual", self._residual, symbols, of, example, "test", self.mesh,
+            "residual", residual, symbols, of, example, "test", self.mesh,
             outside=(self.q, self.v),
         )  # fmt: skip
         if is_zero(simplify(derivative(form, a))):
@@ -114,6 +116,7 @@ class SecondOrderSystem(Motion):
                 "residual does not depend on the acceleration a: the mass is missing, or the system "
                 "is of first order"
             )
+        return simplify(form), symbols
 
     def _positive_mass(self) -> Identity:
         """The identity r·∂r/∂a[r] ≥ 0 for a random r, at the present state if the mass varies."""
@@ -146,8 +149,8 @@ class SecondOrderSystem(Motion):
 
     def balance(self, configuration: Sequence[Expr], v: Expr, a: Expr, t: Expr, test: Expr) -> Form:
         """The residual."""
-        (q,) = configuration
-        return self._residual(q, v, a, t, test)
+        given = zip(self._symbols, (*configuration, v, a, t, test), strict=True)
+        return substitute(self._residual, {symbol: x for symbol, x in given if x is not symbol})
 
     def rate(self, f: Callable[[Sequence[Expr]], Form], direction: Expr) -> Form:
         """d/ds f(q + s direction) at s = 0."""

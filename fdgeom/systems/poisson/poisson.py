@@ -17,6 +17,7 @@ from fdgeom.forms import (
     parts_of,
     polynomial_degree,
     refuse_views,
+    restricted,
     substitute,
     with_fixed_quadrature,
 )
@@ -91,7 +92,10 @@ class PoissonForms:
     def in_state(self, form: Form) -> Form:
         """A form in terms of ``split(state)``, also if it was given with the subfunctions."""
         own, state = self._system.parts, self._system.state
-        return substitute(form, {} if len(own) == 1 else dict(zip(own, split(state), strict=True)))
+        if len(own) == 1:
+            return substitute(form, {})
+        found = substitute(form, dict(zip(own, split(state), strict=True)))
+        return restricted("forms", found)  # at the state, too
 
     # --- at the present state, or another one ----------------------------------------------------
     @property
