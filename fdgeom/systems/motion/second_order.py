@@ -104,6 +104,7 @@ class SecondOrderSystem(Motion):
         self._residual, self._symbols = self._stated(residual)
 
     def _stated(self, residual: Callable) -> tuple[Form, tuple[Expr, ...]]:
+        """The user's residual of symbols, and these; ``ValueError`` if it does not depend on a."""
         q, v, a = (Function(self.space) for _ in range(3))
         symbols = (q, v, a, self.time, TestFunction(self.space))
         of, example = "(q, v, a, t, test)", "lambda q, v, a, t, test: dot(a + q, test)*dx"
