@@ -107,7 +107,7 @@ def test_every_plan_holds_the_places_that_chains_share():
     runs, others = [], []
     for name in range(3):
         unit.plan(name=name)
-        runs.append(unit.calls_from(0))
+        runs.append(unit.single_step().args[0]._obj)  # the struct that `byref` was called with
         # They take memory that has been freed.
         others.append([np.full(len(wanted), -1) for _ in range(1000)])
     for run in runs:
