@@ -143,9 +143,9 @@ def test_another_joint():
     assert known["joint 0"]["first"] == "the right end of beam 0"
 
 
-@pytest.mark.parametrize("kind", ["hinge", "weld", "spring", "ball"])
+@pytest.mark.parametrize("kind", ["hinge", "sprung hinge", "weld", "ball", "sprung ball"])
 def test_joints_made_at_another_angle(kind, tmp_path):
-    """Where the beams stood when the joints were made is the zero of an angle; a ball joint has none."""
+    """Where the beams stood when joints were made is the zero of springs and welds; others have none."""
 
     def stepper(angle):
         arms = [fg.Beam(uneven_mesh(4), SOFT) for _ in range(2)]
@@ -154,15 +154,16 @@ def test_joints_made_at_another_angle(kind, tmp_path):
         places = arms[0].right, arms[1].left
         joint = {
             "hinge": lambda: fg.Revolute(*places, axis=(0, 0, 1)),
+            "sprung hinge": lambda: fg.Revolute(*places, axis=(0, 0, 1), stiffness=1.0),
             "weld": lambda: fg.Rigid(*places),
-            "spring": lambda: fg.Spherical(*places, stiffness=1.0),
             "ball": lambda: fg.Spherical(*places),
+            "sprung ball": lambda: fg.Spherical(*places, stiffness=1.0),
         }[kind]()
         return fg.GeneralizedAlpha(fg.Assembly(arms, [joint]), 0.01)
 
     fg.save(stepper(1.5), tmp_path / "a.h5")
     fg.resume(stepper(1.5), tmp_path / "a.h5")
-    if kind == "ball":
+    if kind in ("hinge", "ball"):
         fg.resume(stepper(0.7), tmp_path / "a.h5")
         return
     with pytest.raises(

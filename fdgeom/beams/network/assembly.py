@@ -83,7 +83,7 @@ class AssemblyModel(RodModel):
         }
         # Where the sections stood when the joints were made is their zero.
         found |= {
-            f"axes of joint {k} in the sections": np.round(joint_set.triads_of(k), 9)
+            f"axes of joint {k} in the sections": np.round(joint_set.fixed_axes(k), 9)
             for k, j in enumerate(joints)
             if j.stiffness or type(j) is not Spherical
         }

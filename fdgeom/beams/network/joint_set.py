@@ -120,6 +120,12 @@ class JointSet(Condition):
         nodes = np.sort(self._network.ends[number])
         return self.rotations[nodes].swapaxes(1, 2) @ triad(self.joints[number].axis)
 
+    def fixed_axes(self, number: int) -> np.ndarray:
+        """The axes that a joint's conditions or its spring fix in the sections of its ends: (2, 3, n)."""
+        joint = self.joints[number]
+        axes = joint.shared if joint.shared and not joint.stiffness else (0, 1, 2)
+        return self.triads_of(number)[..., list(axes)]
+
     def _triads(self) -> tuple[Expr, Expr]:
         """The joints' triads in the sections of the two ends: 3×3, constant in each joint."""
         network = self._network
