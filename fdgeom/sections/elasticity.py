@@ -230,8 +230,9 @@ def change_of(regions: Regions, parameter, tag, element) -> tuple[np.ndarray, np
         for material, nodes in there:
             if _knows(material):
                 present = material.evaluated(values_at(space, nodes))
-                changed.append((nodes, _moved(present, name, index)))
-    if all(moved is None for _, moved in changed):
+                if (moved := _moved(present, name, index)) is not None:
+                    changed.append((nodes, moved))
+    if not changed:
         raise ValueError(
             f"parameter: no material there has {parameter!r}, or its formulas are a user's own; take "
             "finite differences of those"
@@ -239,9 +240,8 @@ def change_of(regions: Regions, parameter, tag, element) -> tuple[np.ndarray, np
     count = space.dof_dset.size
     elasticity, density = np.zeros((count, 6, 6)), np.zeros(count)
     for nodes, moved in changed:
-        if moved is not None:
-            elasticity[nodes] = matrix_of(moved).imag / STEP
-            density[nodes] = np.imag(moved.density) / STEP
+        elasticity[nodes] = matrix_of(moved).imag / STEP
+        density[nodes] = np.imag(moved.density) / STEP
     return elasticity, density
 
 
