@@ -8,9 +8,8 @@ from ufl.core.expr import Expr
 
 from fdgeom.data import key
 from fdgeom.execution import Numerics, saddle
-from fdgeom.operations import Flow, Solve, parts, with_assignments
+from fdgeom.operations import Flow, Solve, each_part, parts, with_assignments
 from fdgeom.operations.dependent import Sources, in_replay
-from fdgeom.operations.operation import each_part
 from fdgeom.steppers.stepper import Stepper
 
 

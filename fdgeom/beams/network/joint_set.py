@@ -115,7 +115,7 @@ class JointSet(Condition):
         found[self._network.pieces :] = values
         return self._network.field(found, name, cells=True)
 
-    def triads_of(self, number: int) -> np.ndarray:
+    def _triads_of(self, number: int) -> np.ndarray:
         """The triads of a joint in the sections of its two ends, the smaller node first: (2, 3, 3)."""
         nodes = np.sort(self._network.ends[number])
         return self.rotations[nodes].swapaxes(1, 2) @ triad(self.joints[number].axis)
@@ -123,15 +123,17 @@ class JointSet(Condition):
     def fixed_axes(self, number: int) -> np.ndarray:
         """The axes that a joint's conditions or its spring fix in the sections of its ends: (2, 3, n)."""
         joint = self.joints[number]
-        axes = joint.shared if joint.shared and not joint.stiffness else (0, 1, 2)
-        return self.triads_of(number)[..., list(axes)]
+        axes = (0, 1, 2) if joint.stiffness or not joint.shared else joint.shared
+        if type(joint) is Spherical and not joint.stiffness:
+            axes = ()
+        return self._triads_of(number)[..., list(axes)]
 
     def _triads(self) -> tuple[Expr, Expr]:
         """The joints' triads in the sections of the two ends: 3×3, constant in each joint."""
         network = self._network
         values = np.tile(np.eye(3), (2, len(network.cells), 1, 1))
         for i in range(len(self.joints)):
-            values[:, network.pieces + i] = self.triads_of(i)
+            values[:, network.pieces + i] = self._triads_of(i)
         first, second = (network.packed(v, "triads", cells=True) for v in values)
         return first, second
 

@@ -92,10 +92,8 @@ class PoissonForms:
     def in_state(self, form: Form) -> Form:
         """A form in terms of ``split(state)``, also if it was given with the subfunctions."""
         own, state = self._system.parts, self._system.state
-        if len(own) == 1:
-            return substitute(form, {})
-        found = substitute(form, dict(zip(own, split(state), strict=True)))
-        return restricted("forms", found)  # at the state, too
+        mapping = {} if len(own) == 1 else dict(zip(own, split(state), strict=True))
+        return restricted("forms", substitute(form, mapping))  # at the state, too
 
     # --- at the present state, or another one ----------------------------------------------------
     @property
