@@ -23,6 +23,9 @@ for name in ("from_properties", "rectangle", "circle", "tube", "from_mesh", "alo
     CALLABLES[f"Section.{name}"] = getattr(fg.Section, name)
 
 
+STEPPERS = [n for n, c in CALLABLES.items() if isinstance(c, type) and issubclass(c, fg.Stepper)]
+
+
 @pytest.mark.parametrize("name", CALLABLES)
 def test_parameters(name):
     """Each parameter is seen in the signature and explained in the docstring itself."""
@@ -99,3 +102,9 @@ def test_all_names_are_listed():
         "systems",
         "__version__",
     }
+
+
+@pytest.mark.parametrize("name", ["Assembly", "Beam", *STEPPERS])
+def test_what_authors_see(name):
+    """With the hooks for authors, a class has at most forty public names."""
+    assert len([found for found in dir(getattr(fg, name)) if found[0] != "_"]) <= 40

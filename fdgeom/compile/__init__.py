@@ -8,9 +8,9 @@
 - `layout`: the order of values on chains of cells, and values of other ranks;
 - `map_layout`, `lower_map`, `emit_map`: the same for nodes of general meshes, with TSFC's kernels in
   cells;
-- `unit`: lists of operations as compiled units; `executor`: their runs, with the values of Functions,
-  and iterations of Newton's method from Python; `trajectory`: steps whose values are stored, and their
-  adjoint steps;
+- `unit`: lists of operations as compiled units; `values`: the values of Functions for them;
+  `executor`: their runs, and iterations of Newton's method from Python; `trajectory`: steps whose
+  values are stored, and their adjoint steps;
 - `snes_types`: types of SNES and PC, for chains and for solves node by node or cell by cell.
 """
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from firedrake import Function
 
-from fdgeom.compile.executor import Fields, copies_of
 from fdgeom.compile.layout import Layout, Part, aligned, layout_of
 from fdgeom.compile.unit import Unit
+from fdgeom.compile.values import Fields, copies_of
 from fdgeom.data import Field
 from fdgeom.errors import SolveFailed
 from fdgeom.operations import AdjointStep, Operation, Strides

@@ -15,6 +15,7 @@ from fdgeom.data import Snapshot
 from fdgeom.lie import halves
 from fdgeom.operations import Flow, Map, Operation, Solve, with_assignments
 from fdgeom.steppers.stepper import Stepper
+from fdgeom.systems.motion.motion import check_new_configuration
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown, PrescribeMotion
 
 
@@ -180,7 +181,7 @@ class EnergyMomentum(Stepper):
 
     def start(self, modified=None):
         if not self._known.holds():
-            self.system.check_new_configuration(self._known)
+            check_new_configuration(self.system, self._known)
         return super().start(modified)
 
     def finished(self):

@@ -53,7 +53,7 @@ class TwoAccelerations(MotionStepper):
             name = type(self).__name__
             raise ValueError(f"system: {name} takes no constraint; use GeneralizedAlpha")
         self._check_system()
-        self._start_motion()
+        super()._setup()
 
     def flows(self):
         space, h = self.system.space, Constant(self.dt, name="dt")
@@ -257,7 +257,7 @@ class FourthOrderAlpha(TwoAccelerations):
         """M⁻¹K a at the present time."""
         return Function(self.system.space, name="bend")
 
-    def after_accelerations(self):
+    def _after_accelerations(self):
         return self._bend
 
     @cached_property

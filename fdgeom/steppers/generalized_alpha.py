@@ -110,7 +110,7 @@ class GeneralizedAlpha(MotionStepper):
                 f"(rho_inf = {self.scheme.rho_inf:.3g}), and a multiplier then grows without bound; "
                 "take hamel_alpha(rho_inf) with rho_inf <= 0.95"
             )
-        self._start_motion()
+        super()._setup()
 
     # --- the step ----------------------------------------------------------------------------------
     def flows(self):
@@ -234,7 +234,7 @@ class GeneralizedAlpha(MotionStepper):
             )
         return None
 
-    def after_beginning(self):
+    def _after_beginning(self):
         """a = v̇ + σ Δt v̈ for a consistent start, and the part of v off the constraint."""
         if self._start_kind != "consistent":
             return []

@@ -9,6 +9,7 @@ from fdgeom.operations import Copy, Map, Operation, parts
 from fdgeom.operations.dependent import Sources, dependent_of, read_in
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.motion.accelerations import Accelerations
+from fdgeom.systems.motion.motion import check_new_configuration
 
 
 class MotionStepper(Stepper):
@@ -17,8 +18,7 @@ class MotionStepper(Stepper):
     # The accelerations are solved for at the start, and when configuration, velocity or time have
     # been set between two steps. When a coefficient has changed they are solved for too, with a -
     # v̇ unchanged: so the order stays, however often coefficients change.
-    def _start_motion(self) -> None:
-        """Check that the motion can start, and find its accelerations."""
+    def _setup(self) -> None:
         system = self.system
         system.check_start()
         self._accelerations = Accelerations(system, compiled=self._code.why_not is None)
@@ -26,6 +26,11 @@ class MotionStepper(Stepper):
         self._carried = Snapshot([system.acceleration, system.algorithmic])
         self._starts: dict[tuple, list[Operation]] = {}
         self._read = Sources(SpatialCoordinate(system.mesh), *self._given())
+
+    def _begin(self) -> None:
+        if self._code.made is not None:
+            # Two cores compile the steps and the accelerations at a time.
+            self._code.made.unit.begin()
         found = self._beginning()
         self._perform(found)
         self._read.take()
@@ -54,7 +59,7 @@ class MotionStepper(Stepper):
         carried = modified.intersection(self._carried.keys()) | self._carried.changed_keys()
         own = modified.intersection(self._known.keys()) or not self._known.holds()
         if own:
-            self.system.check_new_configuration(self._known)
+            check_new_configuration(self.system, self._known)
         jump = modified.intersection(self._read.snapshot.keys()) | self._changed()
         if jump:
             if not own:
@@ -66,7 +71,7 @@ class MotionStepper(Stepper):
         if carried and not (
             own and carried.isdisjoint(map(key, self.system.algorithmic.subfunctions))
         ):
-            return self._again if jump else self.after_accelerations()
+            return self._again if jump else self._after_accelerations()
         if own:
             return self._beginning()
         return self._again if jump else []
@@ -116,7 +121,7 @@ class MotionStepper(Stepper):
                 *([] if held is None else [held.putting()]),
                 *self._accelerations.operations(),
                 Copy(source=system.acceleration, target=system.algorithmic),
-                *self.after_beginning(),
+                *self._after_beginning(),
             ]
         return self._starts[name]
 
@@ -132,14 +137,14 @@ class MotionStepper(Stepper):
             *(Map(values=values) for values in off),
             *self._accelerations.operations(),
             *(Map(values=values) for values in on),
-            *self.after_accelerations(),
+            *self._after_accelerations(),
         ]
 
-    def after_beginning(self) -> list[Operation]:
+    def _after_beginning(self) -> list[Operation]:
         """Further operations of a method at a start."""
-        return self.after_accelerations()
+        return self._after_accelerations()
 
-    def after_accelerations(self) -> list[Operation]:
+    def _after_accelerations(self) -> list[Operation]:
         """The operations of a method after the accelerations have changed."""
         return []
 

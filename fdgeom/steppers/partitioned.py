@@ -23,7 +23,7 @@ class Partitioned(Stepper):
     moves = HamiltonianSystem
     needs = "a HamiltonianSystem(q, p, energy)"
     #: Whether the method is explicit, for h = T(p) + V(q) only.
-    explicit: ClassVar[bool] = True
+    _explicit: ClassVar[bool] = True
 
     def __init__(
         self, system, dt: float, *, first: str = "p", **options: Unpack[StepperOptions]
@@ -37,7 +37,7 @@ class Partitioned(Stepper):
 
     def _setup(self) -> None:
         self.system.check_start()
-        if self.explicit and not self.system.is_separable:
+        if self._explicit and not self.system.is_separable:
             raise ValueError(
                 f"system: {type(self).__name__} is explicit and needs a separable energy T(p) + V(q),"
                 " but this one has terms that hold both q and p; use ImplicitMidpoint,"
@@ -126,7 +126,7 @@ class SymplecticEuler(Partitioned):
     order = 1
     symplectic = True
     cites = ("HairerLubichWanner2003",)
-    explicit = False
+    _explicit = False
 
     def turns(self):
         return [(self.first, True, 1.0), (other(self.first), False, 1.0)]

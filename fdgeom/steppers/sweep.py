@@ -158,7 +158,7 @@ class Sweep(Stepper):
     moves = PoissonSystem
     needs = "a PoissonSystem (a bracket and an energy)"
     #: The momentum that moves the configuration, if the system has one.
-    default_configuration: ClassVar[str] = "mean"
+    _default_configuration: ClassVar[str] = "mean"
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ class Sweep(Stepper):
         configuration: str | None = None,
         **options: Unpack[StepperOptions],
     ) -> None:
-        chosen = self.default_configuration if configuration is None else configuration
+        chosen = self._default_configuration if configuration is None else configuration
         self.configuration = choice("configuration", chosen, CONFIGURATIONS)
         #: Identities that the turns rely on, by the messages of errors.
         self._demands: dict[str, Identity] = {}
@@ -288,7 +288,7 @@ class PoissonIntegrator(Sweep):
 
     order = 1
     cites = ("ChenShi2025",)
-    default_configuration = "old"
+    _default_configuration = "old"
 
     def turns(self):
         return [Turn((k,), MIDPOINT) for k in reversed(range(len(self.system.parts)))]
@@ -310,7 +310,7 @@ class HamelFieldIntegrator(Sweep):
 
     order = 1
     cites = ("WangAnShi2016", "ChenShi2025")
-    default_configuration = "old"
+    _default_configuration = "old"
 
     def turns(self):
         return [Turn((k,), TRAPEZOIDAL) for k in reversed(range(len(self.system.parts)))]

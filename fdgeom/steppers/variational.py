@@ -26,6 +26,7 @@ from fdgeom.operations import (
     with_assignments,
 )
 from fdgeom.steppers.stepper import Stepper
+from fdgeom.systems.motion.motion import check_new_configuration
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
 SOLVES = ("momentum", "increment", "velocity")
@@ -250,7 +251,7 @@ class VariationalIntegrator(Stepper):
     def start(self, modified=None):
         same = self._known.holds() and not self._inertia.changed()
         if not same:
-            self.system.check_new_configuration(self._known)
+            check_new_configuration(self.system, self._known)
         if modified is None:
             return [] if same else self._start_list
         own = {key(f) for f in self.system.functions().values()}

@@ -327,7 +327,7 @@ class RodMotion(RodSystem, Motion):
         self.consistency.prepare()
         super().check_start()
 
-    def check_poses(self, *, loosely: bool = False) -> None:
+    def _check_poses(self, *, loosely: bool = False) -> None:
         """Raise ``ValueError`` for poses that methods cannot move, or a load refuses."""
         check_poses(self.position, self.orientation, self.rod.cells.in_rods())
         self.turns.check_state()

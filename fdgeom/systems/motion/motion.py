@@ -143,7 +143,7 @@ class Motion(System):
     Notes
     -----
     For authors: ``accelerated``, ``algorithmic``, ``balance``, ``bracket``,
-    ``check_configuration``, ``check_poses``, ``configuration``, ``displace``, ``displacements``,
+    ``check_configuration``, ``configuration``, ``displace``, ``displacements``,
     ``group``, ``held``, ``inertia``, ``moved``, ``names``, ``rate``, ``space``, ``traits``.
     """
 
@@ -246,27 +246,26 @@ class Motion(System):
         """Raise ``ValueError`` if methods cannot move the present configuration; ``loosely``: if it is
         farther off than steps leave.
         """
-        self.check_poses(loosely=loosely)
+        self._check_poses(loosely=loosely)
         if self.constraint is not None:
             self.constraint.check_configuration(loosely=loosely)
 
-    def check_new_configuration(self, known: Snapshot) -> None:
-        """Raise ``ValueError`` for a configuration that was set since a snapshot and that methods cannot
-        move.
-        """
-        placed = map(key, each_part(self.configuration))
-        if known.changed_keys().intersection(placed) and not in_replay():
-            self.check_configuration(loosely=True)
-            if self.held is not None:
-                self.held.check_new_configuration()
-
-    def check_poses(self, *, loosely: bool = False) -> None:
+    def _check_poses(self, *, loosely: bool = False) -> None:
         """Raise ``ValueError`` as :meth:`check_configuration`, without the constraint."""
 
     def check_start(self) -> None:
         self._check_finite()
-        self.check_poses()
+        self._check_poses()
         if self.held is not None:
             self.held.check_start()
         if self.constraint is not None:
             self.constraint.check_start()
+
+
+def check_new_configuration(motion: Motion, known: Snapshot) -> None:
+    """Raise ``ValueError`` for a configuration that was set since a snapshot and that methods cannot move."""
+    placed = map(key, each_part(motion.configuration))
+    if known.changed_keys().intersection(placed) and not in_replay():
+        motion.check_configuration(loosely=True)
+        if motion.held is not None:
+            motion.held.check_new_configuration()

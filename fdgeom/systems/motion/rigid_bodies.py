@@ -201,7 +201,7 @@ class RigidBodies(Motion):
             form += replace(slope, {symbol: test, **there})
         return form
 
-    def check_poses(self, *, loosely: bool = False) -> None:
+    def _check_poses(self, *, loosely: bool = False) -> None:
         """Raise ``ValueError`` for quaternions that are not of length one."""
         length = np.sum(self.orientation.dat.data_ro**2, axis=1)
         off = np.abs(length - 1).max(initial=0.0)
