@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, singledispatch
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ from fdgeom.operations import (
     each_part,
     parts,
 )
+from fdgeom.operations.dependent import dependent_of
 from fdgeom.taping import not_taped
 
 #: A call that performs an operation with the present values.
@@ -96,15 +98,37 @@ class Executor:
             self.perform(index, t, dt)
 
 
-def perform(operations: Sequence[Operation], runs: dict[Operation, Run]) -> None:
+def perform(operations: Sequence[Operation], runs: dict[Any, Run]) -> None:
     """Perform operations without symbols for time and step; ``runs`` are the calls that have been made."""
-    for op in operations:
-        call = runs.get(op)
-        if call is None:
-            call = runner(op)
-            if not isinstance(op, HostOperation):
-                runs[op] = call
-        call()
+    for joinable, group in groupby(operations, _is_joinable):
+        # Assignments in a row are one unit.
+        for op in [tuple(group)] if joinable else group:
+            call = runs.get(op)
+            if call is None:
+                call = _updates(op) if joinable else runner(op)
+                if not isinstance(op, HostOperation):
+                    runs[op] = call
+            call()
+
+
+def _is_joinable(op: Operation) -> bool:
+    """Whether an operation can be compiled with others of its kind."""
+    # Dependent fields are made anew before a unit runs, not within it.
+    return isinstance(op, Map) and all(dependent_of(f) is None for f in op.reads)
+
+
+def _updates(maps: Sequence[Map]) -> Run:
+    """The call that does assignments, one after another."""
+    update = PointwiseUpdate(*(op.values for op in maps))
+    if update.why_not_compiled is None:
+        return update.apply
+    calls = [PointwiseUpdate(op.values).apply for op in maps]
+
+    def run() -> None:
+        for call in calls:
+            call()
+
+    return run
 
 
 @singledispatch
@@ -121,17 +145,19 @@ def _(op: HostOperation) -> Run:
 class PointwiseUpdate:
     """Assigns expressions to functions at all nodes at once, in compiled code if possible."""
 
-    # All functions have the same nodes or are numbers of a Real space; expressions contain no
-    # derivatives in space, and read the old values of targets. Ghosts are updated too, so nothing is
-    # communicated. Without a C++ compiler Firedrake interpolates, in milliseconds; functions without
-    # values at nodes (N1curl, RT) may be combined linearly, by Function.assign.
-    def __init__(self, assignments: Mapping[Function, Expr]) -> None:
+    # All functions of an assignment have the same nodes or are numbers of a Real space; expressions
+    # contain no derivatives in space, and read the old values of targets. Several assignments are done
+    # one after another. Ghosts are updated too, so nothing is communicated. Without a C++ compiler
+    # Firedrake interpolates, in milliseconds; functions without values at nodes (N1curl, RT) may be
+    # combined linearly, by Function.assign.
+    def __init__(self, *assignments: Mapping[Function, Expr]) -> None:
         # Inside of a function: steps can be stated without the compiler.
         from fdgeom.compile import CompiledExecutor
 
-        operation = Map(values=assignments)
-        _check_nodes(operation)
-        self._assignments = dict(assignments)
+        operations = [Map(values=given) for given in assignments]
+        for operation in operations:
+            _check_nodes(operation)
+        self._assignments = [dict(given) for given in assignments]
         #: The exchange of values with the compiled unit.
         self._update: Any = None
         #: Why Firedrake does the assignments; None if compiled code does.
@@ -144,15 +170,16 @@ class PointwiseUpdate:
             what="an assignment",
             instead="assignments are interpolated",
         ):
-            update = CompiledExecutor([operation])
+            update = CompiledExecutor(operations)
             update.unit.make_ready()
             self._update = update.fields
             # Assignments cannot fail.
             self._call = update.unit.single_step(self._update.before, self._update.after)
             return
-        nodal = all(has_nodal_values(target.function_space()) for target in self._assignments)
+        spaces = {t: t.function_space() for given in assignments for t in given}
+        nodal = all(map(has_nodal_values, spaces.values()))
         self._put = Function.interpolate if nodal else Function.assign
-        self._values = {t: Function(t.function_space()) for t in self._assignments}
+        self._values = {target: Function(space) for target, space in spaces.items()}
 
     def _give_up(self, why: str) -> None:
         self.why_not_compiled = why
@@ -161,10 +188,11 @@ class PointwiseUpdate:
     def apply(self) -> None:
         """Do the assignments; ``NotImplementedError`` while pyadjoint records."""
         if self._update is None:
-            for target, value in self._values.items():
-                self._put(value, self._assignments[target])
-            for target, value in self._values.items():
-                copy_into(target, value)
+            for given in self._assignments:
+                for target, expression in given.items():
+                    self._put(self._values[target], expression)
+                for target in given:
+                    copy_into(target, self._values[target])
             return
         self._update.prepare()
         self._call()

@@ -122,3 +122,14 @@ def test_what_is_not_compiled_says_why(mesh):
     np.testing.assert_array_equal(other.dat.data_ro, 2 * one.dat.data_ro)
     nodes = FunctionSpace(mesh, "CG", 1)
     assert PointwiseUpdate({Function(nodes): Constant(1.0)}).why_not_compiled is None
+
+
+def test_one_after_another(mesh):
+    """Assignments on different spaces; later ones read what earlier ones have set."""
+    V, W = FunctionSpace(mesh, "CG", 1), FunctionSpace(mesh, "DG", 0)
+    u, v, w = fill(Function(V), 1), fill(Function(V), 2), fill(Function(W), 3)
+    a, b, c = (np.array(f.dat.data_ro) for f in (u, v, w))
+    PointwiseUpdate({u: v, v: u}, {w: 2 * w}, {u: u * v}).apply()
+    np.testing.assert_array_equal(u.dat.data_ro, a * b)
+    np.testing.assert_array_equal(v.dat.data_ro, a)
+    np.testing.assert_array_equal(w.dat.data_ro, 2 * c)

@@ -171,7 +171,7 @@ class Motion(System):
         self.acceleration = Function(self.space, name="acceleration")
         self.algorithmic = Function(self.space, name="algorithmic acceleration")
         self.time = Time() if time is None else time
-        self._displacements: dict[Function, list[PointwiseUpdate]] = {}
+        self._displacements: dict[Function, PointwiseUpdate] = {}
         if self.group is None and type(self).moved is Motion.moved:
             raise TypeError(f"{type(self).__name__} must define moved(), or name its group")
         self.constraint = None if condition is None else condition(self)
@@ -200,9 +200,8 @@ class Motion(System):
         """Move the configuration by an increment, in place."""
         if increment not in self._displacements:
             groups = self.displacements(parts(increment))
-            self._displacements[increment] = [PointwiseUpdate(group) for group in groups]
-        for update in self._displacements[increment]:
-            update.apply()
+            self._displacements[increment] = PointwiseUpdate(*groups)
+        self._displacements[increment].apply()
 
     @abstractmethod
     def rate(self, f: Callable[[Sequence[Expr]], Any], direction: Expr) -> Form:
