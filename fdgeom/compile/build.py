@@ -2,13 +2,11 @@
 
 import ctypes
 import re
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
 from mpi4py import MPI
-from petsc4py import PETSc
 from pyop2 import compilation
 from pyop2.configuration import configuration
 
@@ -42,19 +40,6 @@ def header(name: str) -> str:
     return files("fdgeom.compile").joinpath("cpp", name).read_text()
 
 
-def begin(code: str, comm: MPI.Comm, *, level: str = BY_HAND) -> Future | None:
-    """Compile a text on another core, for :func:`load` to find on disk; None if that cannot be done."""
-    if comm.size > 1 or MPI.Query_thread() != MPI.THREAD_MULTIPLE or PETSc.Log.isActive():
-        return None
-    # Counts of references to a communicator belong to one thread: this has one of its own.
-    return _background().submit(_make, code, (level, *_FLAGS), MPI.COMM_SELF, compiler())
-
-
-@cache
-def _background() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(1, "compiler")
-
-
 def load(
     code: str,
     comm: MPI.Comm,
@@ -82,14 +67,9 @@ def load(
 def _library(code: str, flags: tuple[str, ...], comm: MPI.Comm) -> ctypes.CDLL:
     if comm.size > 1:
         return compilation.load(code, "cpp", cppargs=flags, comm=comm)
-    return ctypes.CDLL(_make(code, flags, comm, compiler()))
-
-
-def _make(code: str, flags: tuple[str, ...], comm: MPI.Comm, found: Callable) -> str:
-    """The file of the library."""
     # PyOP2 runs the compiler twice to ask for its name and version: once a process is enough.
-    made = found(flags, (), debug=configuration["debug"])
-    return compilation.make_so(made, code, "cpp", comm)
+    made = compiler()(flags, (), debug=configuration["debug"])
+    return ctypes.CDLL(compilation.make_so(made, code, "cpp", comm))
 
 
 _TYPES = {

@@ -2,9 +2,8 @@
 
 import ctypes
 from collections.abc import Callable, Hashable, Iterable, Sequence, Set
-from concurrent.futures import Future, wait
 from dataclasses import fields as members
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +23,6 @@ from fdgeom.compile.build import (
     Test,
     address,
     array_of,
-    begin,
     header,
     load,
 )
@@ -124,7 +122,6 @@ class Unit:
             (self.at,) = times
         #: Whether the code is compiled.
         self.is_ready = False
-        self._begun: Future | None = None
         self._library: ctypes.CDLL
         # The steps done and the failed call. Made once: a call takes as long as a step of a small system.
         self._results = ctypes.c_long(0), ctypes.c_int(-1)
@@ -205,36 +202,21 @@ class Unit:
         """Whether a solve couples neighbours."""
         return any(code.test is not None for code in self.codes)
 
-    @property
-    def _level(self) -> str:
-        return WITH_LOOPS if isinstance(self.layout, MapLayout) else BY_HAND
-
-    @cached_property
-    def _text(self) -> str:
-        """The text to compile."""
-        more = _CHAIN_HEADERS if self.couples else ()
-        if isinstance(self.layout, MapLayout):
-            more = _MAP_HEADERS
-        headers = [header(name) for name in (*_HEADERS, *more)]
-        if self._ghosts is not None:
-            headers = ["#define FDGEOM_RANKS\n", *headers]
-        return unit_text(headers, dict.fromkeys(code.text for code in self.codes))
-
-    def begin(self) -> None:
-        """Begin to compile the code, on another core."""
-        self._begun = begin(self._text, self.layout.comm, level=self._level)
-
     def make_ready(self) -> None:
         """Compile the code, and plan calls with the fields of the layout."""
         if not self.is_ready:
+            more, level = _CHAIN_HEADERS if self.couples else (), BY_HAND
+            if isinstance(self.layout, MapLayout):
+                more, level = _MAP_HEADERS, WITH_LOOPS
+            headers = [header(name) for name in (*_HEADERS, *more)]
             texts = list(dict.fromkeys(code.text for code in self.codes))
             self._numbers = [texts.index(code.text) for code in self.codes]
             self.reports = array_of(Report, [Report() for _ in self._calls])
             self._inverses = np.zeros((len(self._calls), _INVERSE + 1))
-            if self._begun is not None:
-                # A failure comes again below.
-                wait([self._begun])
-            self._library = load(self._text, self.layout.comm, _FUNCTIONS, level=self._level)
+            if self._ghosts is not None:
+                headers = ["#define FDGEOM_RANKS\n", *headers]
+            text = unit_text(headers, texts)
+            self._library = load(text, self.layout.comm, _FUNCTIONS, level=level)
             self.is_ready = True
             self.plan()
 

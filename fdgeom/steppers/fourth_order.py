@@ -53,7 +53,7 @@ class TwoAccelerations(MotionStepper):
             name = type(self).__name__
             raise ValueError(f"system: {name} takes no constraint; use GeneralizedAlpha")
         self._check_system()
-        super()._setup()
+        self._start_motion()
 
     def flows(self):
         space, h = self.system.space, Constant(self.dt, name="dt")

@@ -110,7 +110,7 @@ class GeneralizedAlpha(MotionStepper):
                 f"(rho_inf = {self.scheme.rho_inf:.3g}), and a multiplier then grows without bound; "
                 "take hamel_alpha(rho_inf) with rho_inf <= 0.95"
             )
-        super()._setup()
+        self._start_motion()
 
     # --- the step ----------------------------------------------------------------------------------
     def flows(self):

@@ -58,9 +58,6 @@ class Method(ABC):
         """Checks and preparations before the solves are made."""
         self.system.check_start()
 
-    def _begin(self) -> None:
-        """Solves at the start, after the steps have been made."""
-
     def functions(self) -> dict[str, Function]:
         """Functions that the method carries from step to step beside the system's, by name.
 

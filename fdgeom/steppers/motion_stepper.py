@@ -18,7 +18,8 @@ class MotionStepper(Stepper):
     # The accelerations are solved for at the start, and when configuration, velocity or time have
     # been set between two steps. When a coefficient has changed they are solved for too, with a -
     # v̇ unchanged: so the order stays, however often coefficients change.
-    def _setup(self) -> None:
+    def _start_motion(self) -> None:
+        """Check that the motion can start, and find its accelerations."""
         system = self.system
         system.check_start()
         self._accelerations = Accelerations(system, compiled=self._code.why_not is None)
@@ -26,11 +27,6 @@ class MotionStepper(Stepper):
         self._carried = Snapshot([system.acceleration, system.algorithmic])
         self._starts: dict[tuple, list[Operation]] = {}
         self._read = Sources(SpatialCoordinate(system.mesh), *self._given())
-
-    def _begin(self) -> None:
-        if self._code.made is not None:
-            # Two cores compile the steps and the accelerations at a time.
-            self._code.made.unit.begin()
         found = self._beginning()
         self._perform(found)
         self._read.take()

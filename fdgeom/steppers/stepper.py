@@ -158,7 +158,6 @@ class Stepper(OffTape, Method, Restart, Compiled, NotCopied):
             list_on_help(name, self._prefix, solves, comm)
             if self._code.why_not is None:
                 self._fuse()
-            self._begin()
 
     def __setattr__(self, name: str, value) -> None:
         """Set an attribute; after construction public ones only if steps read them again."""
