@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import ufl
@@ -54,7 +55,7 @@ class Map(Operation):
                     f"Function has the shape {target.ufl_shape}; give an expression of this shape"
                 )
 
-    @property
+    @cached_property
     def reads(self) -> list[Function]:
         found = (f for e in self.values.values() for f in extract_coefficients(ufl.as_ufl(e)))
         return list(dict.fromkeys(found))
