@@ -197,6 +197,8 @@ def conjugates(q, p, measure) -> None:
     """Two Functions of one space, and a measure of their pairing or None."""
     state_function("q", q)
     state_function("p", p)
+    if len(q.function_space()) > 1:
+        raise ValueError("q must not be of a mixed space: take one vector-valued space")
     if q.function_space() != p.function_space():
         raise ValueError("p must be in the function space of q")
     if q is p:

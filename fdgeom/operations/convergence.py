@@ -8,6 +8,7 @@ from enum import IntEnum
 import numpy as np
 from firedrake import Function
 from petsc4py import PETSc
+from ufl.core.expr import Expr
 
 from fdgeom.data import norm
 
@@ -62,7 +63,7 @@ class ConvergenceTest:
     of : Function, optional
         The Function for ``unnoticed``, such as the positions whose increment is the unknown: a small
         increment has few digits.
-    unnoticed : float, optional
+    unnoticed : float or UFL expression of Constants, optional
         An update ends the iteration if it is at most this times the norm of ``of``.
     last : float, optional
         An update ends the iteration if it is at most this times the unknown and the residual is not
@@ -95,7 +96,7 @@ class ConvergenceTest:
     """
 
     of: Function | None = None
-    unnoticed: float = 0.0
+    unnoticed: float | Expr = 0.0
     last: float | None = None
     small: float = 1e-8
     left: float = 1e-6
@@ -147,7 +148,8 @@ class Watch:
 
     def begin(self, rtol: float, atol: float, stol: float, guess: float, of: float) -> None:
         """Begin an iteration with the tolerances and the norms of the guess and of ``test.of``."""
-        self._tolerances, self._of, self._update = (rtol, atol, stol), of, guess
+        self._tolerances, self._update = (rtol, atol, stol), guess
+        self._unnoticed = float(self.test.unnoticed) * of
         self._moved = 0.0
         self._updates: list[float] = []
 
@@ -192,7 +194,7 @@ class Watch:
             limit = test.secant * max(tolerance, test.small) * x
             small = small and f * self._moved <= limit * self._first
         small = small or (stays and f <= test.left * self._first)
-        return small or step <= test.unnoticed * self._of
+        return small or step <= self._unnoticed
 
     def _circles(self) -> bool:
         if len(self._updates) < _EARLY:

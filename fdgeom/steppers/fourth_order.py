@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Unpack
 
 import numpy as np
@@ -72,7 +72,7 @@ class TwoAccelerations(MotionStepper):
             guess=first,
             prescribed=[Prescribed(d, given[k], k) for k, d in enumerate(dofs)],
             options=self.solve_options(),
-            numerics=self._numerics,
+            numerics=partial(self._numerics, h),
             name="the accelerations",
             **timed,
         )
@@ -98,9 +98,9 @@ class TwoAccelerations(MotionStepper):
             operations = [*given_values, *operations, held.putting(clock=clock)]
         return [Flow(operations)]
 
-    def _numerics(self, residual: Form, unknown: Function) -> Numerics:
-        """Newton's method ends at round-off of q over dt², also near rest."""
-        test = ConvergenceTest(self.system.q, unnoticed=EPSILON / self.dt**2)
+    def _numerics(self, h: Constant, residual: Form, unknown: Function) -> Numerics:
+        """Newton's method ends at round-off of q over h², also near rest."""
+        test = ConvergenceTest(self.system.q, unnoticed=EPSILON / h**2)
         return replace(of_everything(residual, unknown), converged=test)
 
     def underivable(self):

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from firedrake import Constant, Form, Function, TestFunction
 from ufl.core.expr import Expr
 
-from fdgeom.execution import plain
-from fdgeom.operations import Flow, parts
+from fdgeom.execution import plain, saddle
+from fdgeom.operations import Flow, Solve, parts, with_assignments
 from fdgeom.steppers.holonomic import HolonomicStepper
 from fdgeom.systems.constrained.constrained import ConstrainedSystem
 
@@ -142,6 +142,19 @@ class SHAKE(_Verlet):
             return []
         super().start(modified)
         return self.system.multiplier_operations
+
+    def rescale(self, ratio):
+        """What p is off the constraint on the velocity is proportional to Δt²: λ takes it over Δt."""
+        system, slope = self.system, self.system.constraint.slope
+        unknown, (p, multiplier), (w, test) = self._unknown("tangent momentum")
+        work = (
+            system.pairing(p - system.p, w) - slope(multiplier, w) + slope(test, system.velocity(p))
+        )
+        tangent = parts(unknown)[0]
+        solve = Solve(
+            work=work, unknown=unknown, prescribed=system.fixed, numerics=saddle, name="the momentum"
+        )  # fmt: skip
+        return with_assignments(solve, [{system.p: tangent + ratio**2 * (system.p - tangent)}])
 
     def flows(self):
         system = self.system

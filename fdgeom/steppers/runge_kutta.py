@@ -19,7 +19,7 @@ from firedrake import (
 from ufl.core.expr import Expr
 
 from fdgeom.execution import plain
-from fdgeom.forms import scalar_space, unflatten
+from fdgeom.forms import has_nodal_values, scalar_space, unflatten
 from fdgeom.operations import Assignments, Flow, Solve, with_assignments
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.poisson.hamiltonian import HamiltonianSystem
@@ -90,13 +90,13 @@ def stages(system: PoissonSystem, number: int) -> Stages:
 
 def _common_space(spaces, number: int):
     """Vectors of all components of all states at each node, or None if the nodes differ."""
-    sizes = [int(np.prod(V.value_shape, dtype=int)) for V in spaces]
-    if any(V.block_size != size for V, size in zip(spaces, sizes, strict=True)):
+    if not all(map(has_nodal_values, spaces)):
         return None
     elements = {(V.mesh(), scalar_space(V).ufl_element()) for V in spaces}
     if len(elements) > 1:
         return None
     ((mesh, element),) = elements
+    sizes = [int(np.prod(V.value_shape, dtype=int)) for V in spaces]
     return VectorFunctionSpace(mesh, element, dim=number * sum(sizes))
 
 

@@ -309,6 +309,21 @@ def test_a_state_set_between_two_steps():
     assert state(system) == pytest.approx(state(other), abs=1e-14)  # the same steps
 
 
+def test_a_first_step_that_is_very_short():
+    """Newton's iteration ends at the round-off of each step, not at that of the first one."""
+    found = []
+    for first in (0.1, 1e-9):
+        system = pendulum()
+        stepper = fg.HermiteSimpson(system, first)
+        stepper.advance(1)
+        system.q.assign(1.0)
+        system.v.assign(1.0)
+        stepper.dt = 4 / 64
+        stepper.advance(64)
+        found.append(state(system)[0] - PENDULUM)
+    assert found == pytest.approx([PENDULUM_ERRORS[64]] * 2, rel=1e-3)
+
+
 def test_claims():
     hermite, fourth = fg.HermiteSimpson, fg.FourthOrderAlpha
     assert (hermite.order, hermite.symmetric, hermite.symplectic) == (4, True, False)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from firedrake import Function, FunctionSpace, SpatialCoordinate, dx
+from firedrake import Function, FunctionSpace, SpatialCoordinate, UnitIntervalMesh, dx
 from firedrake.assemble import get_assembler
 from verification import small_systems
 from verification.beams import SOFT, uneven_mesh
@@ -315,3 +315,14 @@ def test_start_in_another_space():
     q, p = Function(FunctionSpace(mesh, "DG", 0)), Function(FunctionSpace(mesh, "DG", 1))
     with pytest.raises(ValueError, match="p must be in the function space of q"):
         fg.HamiltonianSystem(q, p, 0.5 * p**2 * dx)
+
+
+def test_gauss_on_elements_without_values_at_nodes():
+    """q̇ = p, ṗ = -q: a step multiplies q + ip by R(-ih), R(z) = (1 + z/2 + z²/12)/(1 - z/2 + z²/12)."""
+    space, h = FunctionSpace(UnitIntervalMesh(2), "HER", 3), 0.3
+    q, p = Function(space).assign(1.0), Function(space).assign(0.5)
+    fg.GaussLegendre(2)(fg.HamiltonianSystem(q, p, 0.5 * (p**2 + q**2) * dx), h).advance(1)
+    z = -1j * h
+    exact = (1 + 0.5j) * (1 + z / 2 + z**2 / 12) / (1 - z / 2 + z**2 / 12)
+    assert q.dat.data_ro == pytest.approx(exact.real, abs=1e-13)
+    assert p.dat.data_ro == pytest.approx(exact.imag, abs=1e-13)

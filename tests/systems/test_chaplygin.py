@@ -115,6 +115,24 @@ def test_misprinted_term_is_refused(rolling):
         rolling.adding({phi: -R(5, 2) * rolling.euler(phi) * sp.cos(theta)})
 
 
+def test_what_vanishes_on_one_side_alone_is_no_zero():
+    """A free particle; |x| - x is zero for x > 0, and max(0, x - 5) for x < 5."""
+    energy = (d(x) ** 2 + d(y) ** 2 + d(psi) ** 2) / 2
+    free = fg.ChaplyginSystem(energy, [x, y], {psi: 0 * d(y)})
+    for force in (sp.Abs(x) - x, sp.Max(0, x - 5), sp.sign(y) - 1):
+        with pytest.raises(ValueError, match=r"does not vanish along the motion"):
+            free.adding({x: force})
+    assert free.adding({x: sp.Abs(x) ** 2 - x**2}).failing_conditions() == ()
+    kinked = fg.ChaplyginSystem(energy, [x, y], {psi: (sp.Abs(x) - x) / 2 * d(y)})
+    assert len(kinked.failing_conditions()) == 3
+
+
+def test_parameters_with_names_of_arguments():
+    base = sp.Symbol("base")
+    with pytest.raises(ValueError, match="the parameter base has the name of an argument"):
+        fg.ChaplyginSystem(base * (d(x) ** 2 + d(y) ** 2), [x], {y: x * d(x)})
+
+
 def test_lagrangian_and_hamiltonian(free):
     """Equations (17) and (18)."""
     lagrangian = R(7, 10) * (

@@ -6,6 +6,7 @@ from firedrake import (
     Constant,
     Function,
     FunctionSpace,
+    UnitIntervalMesh,
     VectorFunctionSpace,
     as_vector,
     assemble,
@@ -148,3 +149,11 @@ def test_refused(pair, make, error, message):
     with pytest.raises(error) as caught:
         make(*pair)
     assert str(caught.value).startswith(message)
+
+
+def test_mixed_spaces_are_refused():
+    line = UnitIntervalMesh(2)
+    space = FunctionSpace(line, "CG", 1) * FunctionSpace(line, "DG", 0)
+    q, p = Function(space), Function(space)
+    with pytest.raises(ValueError, match="q must not be of a mixed space"):
+        fg.HamiltonianSystem(q, p, inner(p, p) * dx)

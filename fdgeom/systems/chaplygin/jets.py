@@ -9,6 +9,9 @@ from sympy.core.function import AppliedUndef
 from fdgeom.messages import format_value
 
 _SAMPLES, _DIGITS = 6, 50
+#: Functions that may vanish for some values and not for others; they are sampled more often.
+_PIECES = sp.Abs, sp.sign, sp.Max, sp.Min, sp.Heaviside, sp.floor, sp.ceiling, sp.Piecewise
+_SAMPLES_OF_PIECES = 32
 
 
 class Jets:
@@ -116,8 +119,16 @@ def _vanishes_at_random_points(expression: sp.Expr, seed: int = 0) -> bool:
     draw = random.Random(seed)
     symbols = sorted(expression.free_symbols, key=str)
     terms = sp.Add.make_args(sp.expand(expression))
-    for _ in range(_SAMPLES):
-        point = {s: sp.Float(str(draw.uniform(0.2, 1.4)), _DIGITS) for s in symbols}
+    points = [{s: draw.uniform(0.2, 1.4) for s in symbols} for _ in range(_SAMPLES)]
+    if expression.has(*_PIECES):
+        # Both signs and many sizes: on both sides of kinks.
+        signs = {s: (1,) if s.is_positive else (-1, 1) for s in symbols}
+        points += [
+            {s: draw.choice(signs[s]) * 10 ** draw.uniform(-1, 3) for s in symbols}
+            for _ in range(_SAMPLES_OF_PIECES)
+        ]
+    for drawn in points:
+        point = {s: sp.Float(str(x), _DIGITS) for s, x in drawn.items()}
         values = [sp.N(term.xreplace(point), _DIGITS) for term in terms]
         size = sum(abs(v) for v in values)
         if not abs(sum(values)) <= 1e-30 * size:

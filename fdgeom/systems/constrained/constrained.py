@@ -81,7 +81,8 @@ class ConstrainedSystem(MechanicalSystem):
         ``constraint(λ)`` gives the form ∫ λ·g(q) dx: linear in λ. Several constraints are the
         components of a vector.
     multiplier : Function
-        λ, of a space with one component for each constraint; it has the value of the last step.
+        λ, of a space with one component for each constraint. Steps leave that of their equations,
+        which is of order one in Δt; :meth:`solve_multiplier` gives it to the order of the state.
     measure : Measure, optional
         The measure of the pairing ⟨a, b⟩ = ∫ a·b that defines δT/δp, by default ``dx``. Use mass
         lumping for fields: ``dx(scheme="KMV", degree=1)`` for CG1, here and in ``kinetic``.

@@ -234,8 +234,8 @@ class RateConstraint:
             raise ValueError(
                 f"constraint: its gradient is zero at the start (in row {low} of Dg M⁻¹ Dgᵀ, of "
                 f"{schur.getSize()[0]}), so it constrains nothing there, or only what bcs "
-                "fix; start elsewhere, or state the constraint so that its gradient does not vanish "
-                "where it holds"
+                "fix; let bcs hold fewer components there, start elsewhere, or state the constraint so "
+                "that its gradient does not vanish where it holds"
             )
         missing = deficiency(schur)
         if missing:
