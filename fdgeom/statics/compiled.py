@@ -60,7 +60,7 @@ class CompiledNewton:
         and with a condition the displacement. If it fails, nothing changes.
         """
         problem, load, moved = self._problem, self._problem.load, None
-        self._begin()
+        self._begin(0.0 if condition is None else condition.small)
         if condition is None:
             reason = self._iterate()
         else:
@@ -75,9 +75,9 @@ class CompiledNewton:
             problem.load = load
         return reason, moved
 
-    def _begin(self) -> None:
+    def _begin(self, small: float = 0.0) -> None:
         """Begin with the present configuration."""
-        self._watch = watch_by(*self._tolerances)
+        self._watch = watch_by(*self._tolerances, small)
         self._choose(_RESIDUAL)
         self._iteration.begin()
 

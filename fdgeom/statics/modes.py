@@ -46,7 +46,7 @@ class VibrationModes(OffTape):
     eigenvalues : ndarray
         ω² in increasing order, in radians² per time². A negative value belongs to a growing mode:
         the equilibrium is unstable. Complex if loads that are not conservative (follower forces,
-        moments that are constant in space) make K unsymmetric.
+        moments that are constant in space or in the body frame) make K unsymmetric.
     shapes : list of Function, CG1, 6 components
         φ: rotation in the body frame, translation in space, at all nodes of an assembly's network.
         Normalised to φ·M φ = 1 if K is symmetric; otherwise the real part of a vector of that norm.

@@ -1,6 +1,6 @@
 """Continuation of equilibria as the loads grow, with their limits and bifurcations."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy
@@ -14,11 +14,28 @@ from fdgeom.statics.stability import Stability
 
 # Of a part of a step: how far the path may leave its tangent, and the least cosine of its turn.
 _AWAY, _TURN = 0.5, 0.5
-# Of a step: the least part that is tried. Of the way to a singular point: how closely it is found,
-# how close two of them count as one, and how far before and behind it the stiffness is not near
-# singular. Of a point: least change of the load along the path, over the load, for it to be beside a
-# limit.
-_LEAST, _CLOSE, _SAME, _OFF, _FLAT = 2.0**-20, 1e-6, 1e-5, 1e-3, 1e-5
+# Of a step: the least part that is tried. Of a point: least change of the load along the path, over
+# the load, for it to be beside a limit. Of a switch to a branch: the least part that is tried.
+_LEAST, _FLAT, _LEAST_SWITCH = 2.0**-20, 1e-5, 1e-3
+
+
+@dataclass(frozen=True)
+class _Search:
+    """How closely a singular point is sought, in parts of the way to it."""
+
+    # close: how closely it is found, same: how close two of them count as one, off: how far before
+    # and behind it the stiffness is not near singular. zero: the largest eigenvalue there, over those
+    # on the way. small: as of a PathCondition.
+    close: float
+    same: float
+    off: float
+    zero: float
+    small: float
+
+
+# Near a singular stiffness round-off of the residual makes updates that do not get smaller, or lead to
+# the branch: then the search is less close. Columns along an axis have no such round-off.
+_SEARCHES = _Search(1e-6, 1e-5, 1e-3, 1e-3, 0.0), _Search(1e-4, 1e-3, 1e-2, 1e-2, 1e-8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +159,7 @@ class EquilibriumPath:
             except SolveFailed:
                 part /= 2
                 self._start.restore()
-                if abs(part) < _OFF * abs(length):
+                if abs(part) < _LEAST_SWITCH * abs(length):
                     raise
         self.direction, self._slope = there.du, there.slope
         if part != length:
@@ -190,17 +207,25 @@ class EquilibriumPath:
             raise SolveFailed("the path turns by more than 60 degrees")
         if there.stability.negative == here.stability.negative:
             return there, None, 1.0
-        near, behind, load = self._bracket(here, condition)
-        crossed = self._at(here, condition, (1 + _SAME) * behind).stability.negative
+        first, last = _SEARCHES
+        try:
+            return self._singular(here, there, condition, first)
+        except SolveFailed:
+            return self._singular(here, there, replace(condition, small=last.small), last)
+
+    def _singular(self, here: _Place, there: _Place, condition: PathCondition, search: _Search):
+        """:meth:`_part` to a first singular point."""
+        near, behind, load = self._bracket(here, condition, search)
+        crossed = self._at(here, condition, (1 + search.same) * behind).stability.negative
         # Not past the next point.
-        for off in (_OFF, _OFF / 8, _OFF / 64):
+        for off in (search.off, search.off / 8, search.off / 64):
             end = _beyond(behind, off)
             after = self._at(here, condition, end)
             if after.stability.negative == crossed:
                 break
         if load is None:
             return after, None, end
-        before = self._at(here, condition, (1 - _OFF) * near)
+        before = self._at(here, condition, (1 - search.off) * near)
         kind = "limit" if before.slope * after.slope < 0 else "bifurcation"
         at = self._at(here, condition, behind)
         point = self._point(kind, load, abs(after.stability.negative - here.stability.negative), at)
@@ -215,7 +240,7 @@ class EquilibriumPath:
             self._go(condition.part(fraction))
         return self._here(here.du)
 
-    def _bracket(self, here: _Place, condition: PathCondition):
+    def _bracket(self, here: _Place, condition: PathCondition, search: _Search):
         """Fractions before and behind the first change of sign of an eigenvalue, and the load
         there; None for the load if no eigenvalue is zero there, but pivots of an unsymmetric
         stiffness alone.
@@ -231,11 +256,11 @@ class EquilibriumPath:
             seen[fraction] = (value, place.load)
             return value
 
-        scipy.optimize.brentq(nearest, 0.0, 1.0, xtol=1e-12, rtol=_CLOSE)
+        scipy.optimize.brentq(nearest, 0.0, 1.0, xtol=1e-12, rtol=search.close)
         behind = min(fraction for fraction, (value, _) in seen.items() if value < 0)
         near = max(fraction for fraction in seen if fraction < behind)
         (a, first), (b, second) = seen[near], seen[behind]
-        if max(abs(a), abs(b)) > 1e-3 * max(abs(value) for value, _ in seen.values()):
+        if max(abs(a), abs(b)) > search.zero * max(abs(value) for value, _ in seen.values()):
             return near, behind, None
         return near, behind, first + (second - first) * a / (a - b)
 

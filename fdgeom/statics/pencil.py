@@ -83,6 +83,12 @@ class PencilForms:
         return _matrix(self._rod.load_stiffness(pose, self._trial, self._test, self._factor))
 
     @cached_property
+    def moments(self) -> MatrixAssembly | None:
+        """The moments of the loads; those that turn with the body change nothing else."""
+        pose = self._motion.configuration
+        return _matrix(self._rod.load_moments(pose, self._trial, self._test, self._factor))
+
+    @cached_property
     def read(self) -> tuple[Function | Constant, ...]:
         """The coefficients of stiffness and inertia that a user may change."""
         rod, motion, test = self._rod, self._motion, self._test
@@ -212,12 +218,15 @@ def pencil(motion: RodMotion, load: float, keep: np.ndarray) -> Pencil:
     _check_equilibrium(motion, residual, keep, parts, stiffness, lengths)
     rest = rest[keep][:, keep]
     extent = lengths.sum()
-    symmetric, change = True, forms.of_loads if loaded else None
-    if change is not None:
-        of_loads = _whole(change)[keep][:, keep]
-        rest = rest - of_loads
+    symmetric = True
+    if loaded:
+        change, moments = (
+            0 * rest if part is None else _whole(part)[keep][:, keep]
+            for part in (forms.of_loads, forms.moments)
+        )
+        rest = rest - change
         size = sparse.diags(np.tile([1 / extent] * 3 + [1.0] * 3, len(keep) // 6)[keep])
-        symmetric = is_symmetric(size @ rest @ size, size @ of_loads @ size)
+        symmetric = is_symmetric(size @ rest @ size, size @ (abs(change) + abs(moments)) @ size)
     if symmetric:
         # Out of the last digits of an equilibrium, the virtual displacements turn with the body.
         rest = (rest + rest.T) / 2

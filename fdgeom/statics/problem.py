@@ -1,7 +1,7 @@
 """The equations of equilibrium of beams and joints, and their tangent by mixed integration points."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -86,16 +86,18 @@ class LoadProgram:
 class PathCondition:
     """Condition for the load along a path, normal·(u - u₀) + slope (λ - λ₀) = size, and a guess."""
 
+    # Where the residual stays, an update of `small` times the unknown ends the iteration.
     normal: np.ndarray
     slope: float
     size: float
     du: np.ndarray
     dload: float
+    small: float = 0.0
 
     def part(self, fraction: float) -> "PathCondition":
         """The condition of a fraction of the way."""
         size, du, dload = fraction * self.size, fraction * self.du, fraction * self.dload
-        return PathCondition(self.normal, self.slope, size, du, dload)
+        return replace(self, size=size, du=du, dload=dload)
 
 
 class EquilibriumProblem:
@@ -215,8 +217,9 @@ class EquilibriumProblem:
             tangent += self.scale * joints.slope(dual, test, pose)
             tangent += self.scale * joints.slope(nu, trial, pose)
         self.tangent_form = simplify(tangent)
-        #: The part of loads that change with the shape; None if no loads do.
-        self.change_form = None if change.empty() else change
+        #: The part of loads that change with the shape, and moments; None if there are none.
+        of_loads = simplify(change + rod.load_moments(pose, trial, test, self.factor))
+        self.change_form = None if of_loads.empty() else of_loads
 
     def extrapolation(self, pose: Sequence[Expr], increment: Expr) -> list[Operation]:
         """The operations that extrapolate strain, ε(g) - ε₀ + B Δu, and stress linearly from a pose."""

@@ -31,12 +31,12 @@ DEFAULTS = {
 }
 
 
-def watch_by(rtol: float, atol: float, stol: float, growth: float) -> Watch:
-    """The decisions of an iteration that ends by tolerances alone, and fails at PETSc's divergence
-    tolerance, which is not positive for none.
+def watch_by(rtol: float, atol: float, stol: float, growth: float, small: float = 0.0) -> Watch:
+    """The decisions of an iteration that ends by tolerances, or at updates that are ``small`` and do
+    not reduce the residual, and fails at PETSc's divergence tolerance, which is not positive for none.
     """
     growth = growth if growth > 0.0 else math.inf
-    watch = Watch(ConvergenceTest(small=0.0, left=0.0, growth=growth, gives_up=True))
+    watch = Watch(ConvergenceTest(small=small, left=0.0, growth=growth, gives_up=True))
     watch.begin(rtol, atol, stol, guess=0.0, of=0.0)
     return watch
 
@@ -115,7 +115,8 @@ class GroupNewton:
         f[: self._n] *= self._lengths
         if iteration == 0:
             growth = snes.getDivergenceTolerance()
-            self._before, self._watch = x, watch_by(*snes.getTolerances()[:3], growth)
+            small = self._condition.small if self._bordered else 0.0
+            self._before, self._watch = x, watch_by(*snes.getTolerances()[:3], growth, small)
         step, self._before = x - self._before, x
         squares = self.comm.allreduce(np.array([x @ x, step @ step, f @ f]))
         return self._watch.decide(iteration, *np.sqrt(squares))

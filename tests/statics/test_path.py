@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from firedrake import IntervalMesh, as_vector
+from firedrake import IntervalMesh, SpatialCoordinate, as_vector, cos, sin
 from scipy.optimize import brentq
 from scipy.special import ellipk
 from statics.rod_cases import cantilever, section, tip
@@ -27,6 +27,57 @@ def euler(EI, EA, GA, k=1):
     Linearised about it, EI θ'' + P v' = 0 with v' = (1 - P/EA + P/GA) θ.
     """
     return brentq(lambda P: P * (1 - P / EA + P / GA) - EI * ((k - 0.5) * np.pi) ** 2, 0, 300)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_column_in_any_direction(compiled):
+    """Round-off is not zero as it is along an axis; load, mode and branch are those of that column."""
+    plain = fg.StaticEquilibrium(column(8))
+    plain.follow(0.05)
+    plain.switch(0.1)
+    q = np.array([0.8, 0.3, -0.4, 0.2]) / np.linalg.norm([0.8, 0.3, -0.4, 0.2])
+    axes = fg.lie.arrays.quaternion.matrix(q)
+    turned = column(8, loads=fg.Load(force=tuple(-axes[:, 0]), at="right"))
+    turned.reconstruct(position=(1.0, 2.0, 3.0), orientation=q)
+    statics = fg.StaticEquilibrium(turned, compiled=compiled)
+    statics.follow(0.05)
+    (first,), (point,) = plain.points, statics.points
+    assert (point.kind, point.multiplicity) == ("bifurcation", 1)
+    assert point.load == pytest.approx(first.load, rel=1e-6)
+    statics.switch(0.1)
+    # To either side.
+    found = axes.T @ (tip(turned)[0] - [1.0, 2.0, 3.0])
+    expected = tip(plain.beam)[0]
+    assert np.abs(expected[1:]).max() > 0.05
+    assert np.abs(found) == pytest.approx(np.abs(expected), abs=1e-5)
+    assert statics.load == pytest.approx(plain.load, rel=1e-5)
+
+
+def test_hinged_semicircle_under_pressure():
+    """It sways under p = 3 EI/R³, where p follows the arch (Timoshenko & Gere, section 7.6)."""
+    loads, hinge = [], {"axis": (0, 1, 0)}
+    for cells in (20, 40):
+        mesh = IntervalMesh(cells, np.pi)
+        (s,) = SpatialCoordinate(mesh)
+        angle = s - np.pi / 2
+        arch = fg.Beam(
+            mesh,
+            section(1e4, 1e4, 10.0, 1.0, 30.0),
+            reference_shape=(
+                as_vector([sin(angle), 0, cos(angle)]),
+                as_vector([cos(angle / 2), 0, sin(angle / 2), 0]),
+            ),
+            loads=fg.Load(force=(0, 0, -1.0), frame="body"),
+        )
+        left, right = (fg.Revolute(fg.ground, end, **hinge) for end in (arch.left, arch.right))
+        statics = fg.StaticEquilibrium(fg.Assembly([arch], [left, right]))
+        while not statics.points:
+            statics.follow(0.02, load_step=1.0)
+        (point,) = statics.points
+        assert (point.kind, point.multiplicity) == ("bifurcation", 1)
+        loads.append(point.load)
+    # Of second order in the cells; shear and stretch change it by some 1e-4.
+    assert loads[1] + (loads[1] - loads[0]) / 3 == pytest.approx(3.0, rel=2e-3)
 
 
 def turn(beam):

@@ -18,7 +18,7 @@ from fdgeom.beams.rod.loads import AppliedLoad, BodyLoad
 from fdgeom.beams.rod.variation import Pose, displaced, rate
 from fdgeom.clock import Time
 from fdgeom.forms import simplify
-from fdgeom.lie import join, quaternion
+from fdgeom.lie import halves, join, quaternion
 from fdgeom.lie.rotation_coefficients import COTANGENT, POLE, polynomial
 
 # atan(x)/x in x²: the quarter of the angle that a piece turns by. The first term left out is 6e-14
@@ -179,6 +179,16 @@ class Rod:
             return self._load_work(moved, virtual, factor=factor)
 
         return self.cells.at_nodes(rate(work))
+
+    def load_moments(
+        self, configuration: Pose, increment: Expr, virtual: Expr, factor: Expr | float = 1.0
+    ) -> Form:
+        """The loads' work on half the commutator of two displacements."""
+        # Virtual rotations turn with the body. So the stiffness of a moment that does, too, is zero, and
+        # what makes the whole stiffness unsymmetric is the work of the stress on the commutator.
+        (a, _), (b, _) = halves(increment, "increment"), halves(virtual, "virtual")
+        turn = join(0.5 * ufl.cross(a, b), ufl.zero(3))
+        return self.cells.at_nodes(self._load_work(configuration, turn, factor=factor))
 
 
 # --- strains of a cell from the poses of its two ends -------------------------------------------------
