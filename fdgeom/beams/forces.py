@@ -22,7 +22,7 @@ from fdgeom.line import Numbering, bounds
 from fdgeom.messages import format_value
 from fdgeom.operations.dependent import dependents_in, refresh
 from fdgeom.systems.motion.motion import Motion
-from fdgeom.validation import choice
+from fdgeom.validation import array, choice
 
 if TYPE_CHECKING:
     from fdgeom.beams.fields import BeamFields
@@ -180,12 +180,10 @@ class StressResultants:
 
     def of(self, values: Function, s) -> np.ndarray:
         """Values, as :meth:`at`, of any function with a value at each Gauss point."""
-        places = np.asarray(s, dtype=float)
-        arc = self._points.coordinates
-        if places.ndim > 1 or not np.all(np.isfinite(places)):
-            raise ValueError(
-                f"s must be an arc length, or a sequence of them, not {format_value(s)}"
-            )
+        wanted = "an arc length, or a sequence of them"
+        places, arc = array("s", s, wanted=wanted), self._points.coordinates
+        if places.ndim > 1:
+            raise ValueError(f"s must be {wanted}, not {format_value(s)}")
         low, high = self._ends
         slack = 1e-9 * (high - low)
         if np.any(places < low - slack) or np.any(places > high + slack):

@@ -24,7 +24,7 @@ from fdgeom.beams.rod.variation import check_poses, in_body
 from fdgeom.beams.sampling import nodal_lengths
 from fdgeom.clock import Time
 from fdgeom.data import largest
-from fdgeom.forms import check_arguments, copy_into
+from fdgeom.forms import check_arguments, check_domains, copy_into
 from fdgeom.lie import se3
 from fdgeom.line import Numbering, end_node
 from fdgeom.messages import format_value
@@ -54,6 +54,7 @@ def rod_of(beam: BeamFields, measure: str | None = None) -> Rod:
         g, v, t, virtual, _ = symbols()
         work = load.load.work(part, g, v, t, virtual)
         check_arguments(f"loads: {load.load!r}", work, *beam.functions().values(), beam.state)
+        check_domains(f"loads: {load.load!r}", arc * work)
     return Rod(
         cells=cells,
         stiffness=beam.stiffness,

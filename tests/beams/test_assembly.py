@@ -317,7 +317,7 @@ def test_common_loads_of_the_coordinate_of_the_beams():
     with pytest.raises(ValueError, match="the coordinate of another mesh"):
         fg.Assembly([beams[0], other], loads=load)
     beam = fg.Beam(IntervalMesh(4, 1.0), of, loads=load)
-    with pytest.raises(ValueError, match="the coordinate of another mesh"):
+    with pytest.raises(ValueError, match="of several meshes"):
         fg.Assembly([beam])
 
 

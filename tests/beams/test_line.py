@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from firedrake import (
+    Constant,
     Function,
     IntervalMesh,
     Mesh,
@@ -247,6 +248,29 @@ COMPLEX = np.eye(6) * (1 + 0.1j)
         ),
         (lambda: fg.Load(force=(0, 0, 1j)), TypeError, "force must be a vector of 3 finite"),
         (lambda: fg.Load(force=("0", "0", "1")), TypeError, "force must be a vector of 3 finite"),
+        (
+            lambda: fg.Load(force=[Constant(1.0), np.nan, 0]),
+            ValueError,
+            "force must be a vector of finite numbers",
+        ),
+        (
+            lambda: (
+                fg.Beam(
+                    moved(NODES),
+                    SOFT,
+                    loads=fg.Load(
+                        force=Function(VectorFunctionSpace(moved(NODES), "CG", 1, dim=3))
+                    ),
+                ).motion
+            ),
+            ValueError,
+            "loads: <dead force along the rod> holds Functions of several meshes",
+        ),
+        (
+            lambda: fg.Beam(moved(NODES), SOFT).stress_at("right"),
+            TypeError,
+            "s must be an arc length",
+        ),
         (lambda: fg.Gravity((0, 0, -9.81 + 0j)), TypeError, "acceleration must be a vector of 3"),
         (lambda: fg.Load(force=(0, 0, 1), at="tip"), ValueError, "at must be 'left', 'right' or"),
         (

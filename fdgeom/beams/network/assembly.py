@@ -120,6 +120,8 @@ class Assembly(OffTape, RodMotion):
         Poses and velocities of all nodes; set them, or the fields of the beams.
     multiplier : Function
         Multipliers of the joints.
+    time : Constant
+        Time. That of the beams follows it; set it here, or by ``time=`` of a solve.
 
     Raises
     ------

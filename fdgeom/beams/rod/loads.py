@@ -22,7 +22,6 @@ from fdgeom.lie import halves, join, quaternion
 from fdgeom.mean_slope import mean_slope_of
 from fdgeom.messages import format_value, is_function, reported_as
 from fdgeom.operations.dependent import private
-from fdgeom.taping import refuse_recorded
 from fdgeom.validation import Fixed, array, evaluated, instances, place_and_time
 
 #: Numbers, a UFL vector of 3, or a function of time, or of arc length and time, that gives one.
@@ -332,7 +331,8 @@ def checked_vector(name: str, value):
             raise ValueError(f"{name} must be a vector of 3, not of shape {value.ufl_shape}")
         return value
     if isinstance(value, list | tuple) and any(isinstance(v, Expr) for v in value):
-        refuse_recorded(name, [v for v in value if not isinstance(v, Expr)])
+        numbers = [v for v in value if not isinstance(v, Expr)]
+        array(name, numbers, (len(numbers),), wanted="a vector of finite numbers and UFL scalars")
         return checked_vector(name, ufl.as_vector(list(value)))
     return Constant(array(name, value, (3,)))
 

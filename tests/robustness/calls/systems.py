@@ -528,7 +528,8 @@ REFUSALS = [
         ValueError,
         (
             "constraint: its gradient is zero at the start (in row 0 of Dg M⁻¹ Dgᵀ, of 2), "
-            "so it constrains nothing there, or only what bcs fix; start elsewhere, or state "
+            "so it constrains nothing there, or only what bcs fix; let bcs hold fewer components "
+            "there, start elsewhere, or state "
             "the constraint so that its gradient does not vanish where it holds"
         ),
     ),
