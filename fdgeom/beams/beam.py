@@ -100,7 +100,7 @@ class Beam(BeamFields, RodSystem, PoissonSystem):
         starts there.
     loads : Load, Gravity or a sequence of them
         Loads on the beam, of degree 1. Loads that depend on the time need the configuration form.
-    damping : float or (6, 6) array_like, optional
+    damping : float, UFL scalar or (6, 6) array_like, optional
         Kelvin–Voigt damping in configuration form: the time τ in the viscosity τD₂, or that matrix.
     strain_measure : {"simo-reissner", "se3", "directors"}
         Strain of a cell from the poses of its nodes, in configuration form (`fdgeom.beams.rod`).

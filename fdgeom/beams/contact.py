@@ -247,8 +247,9 @@ class Contact(BodyLoad):
             return self.radius
         if rod.radius is None:
             raise ValueError(
-                "radius: the section has none; give Contact a radius, that of a round tube by which "
-                "the rod touches (sections made by Section.circle and Section.tube have one)"
+                "radius: the section has none, or the beams have different ones; give Contact a "
+                "radius, that of a round tube by which the rod touches (sections made by "
+                "Section.circle and Section.tube have one), or each beam its own Contact"
             )
         return ufl.as_ufl(rod.radius)
 

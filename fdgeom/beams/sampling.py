@@ -164,6 +164,8 @@ def viscosity_of(damping, stiffness: Expr, mesh) -> Expr | None:
     if not isinstance(damping, Expr):
         damping = real_array("damping", damping, "a time or a 6×6 matrix of numbers")
     shape = damping.ufl_shape if isinstance(damping, Expr) else damping.shape
+    if isinstance(damping, Expr) and not shape:
+        damping, shape = damping * stiffness, (6, 6)
     if shape != (6, 6):
         raise ValueError(f"damping must be a time or a 6×6 matrix, not of shape {shape}")
     if not isinstance(damping, Expr):
@@ -174,11 +176,16 @@ def viscosity_of(damping, stiffness: Expr, mesh) -> Expr | None:
 
 
 def _check_damping(values: np.ndarray) -> None:
-    size = np.abs(values).max(initial=0.0)
-    skew = np.abs(values - np.swapaxes(values, -1, -2)).max(initial=0.0)
-    least = np.linalg.eigvalsh(values).min(initial=0.0) if np.all(np.isfinite(values)) else -np.inf
-    # A damping of some strains only is semidefinite, to the round-off of its eigenvalues.
-    if not (skew <= 1e-10 * size and least >= -1e-12 * size):
+    good = bool(np.all(np.isfinite(values)))
+    if good:
+        # Strains and curvatures have different units: in those in which each one's damping is 1.
+        units = np.sqrt(np.abs(np.diagonal(values, axis1=-2, axis2=-1)))
+        units[units == 0.0] = units[units > 0.0].min(initial=1.0)
+        scaled = values / (units[..., :, None] * units[..., None, :])
+        skew = np.abs(scaled - np.swapaxes(scaled, -1, -2)).max(initial=0.0)
+        # A damping of some strains only is semidefinite, to the round-off of its eigenvalues.
+        good = skew <= 1e-10 and np.linalg.eigvalsh(scaled).min(initial=0.0) >= -1e-12
+    if not good:
         raise ValueError("damping must be symmetric and positive semidefinite everywhere")
 
 

@@ -198,8 +198,7 @@ def pencil(motion: RodMotion, load: float, keep: np.ndarray) -> Pencil:
     comm, forms = motion.comm, forms_of(motion)
     loaded = any(load or not applied.load.scaled for applied in motion.rod.loads)
     lengths, values = _values(forms.lengths), _values(forms.elastic_strain)
-    if not loaded:
-        _clean(values, lengths, motion)
+    _clean(values, lengths, motion)
     forms.set_strain(values)
 
     inside, parts = forms.inside, forms.works(load)

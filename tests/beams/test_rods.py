@@ -199,6 +199,33 @@ def test_damping_is_the_rate_of_strain():
     assert viscous == pytest.approx(rate @ viscosity, rel=1e-7, abs=1e-6)
 
 
+def test_a_damping_time_that_may_change():
+    """τ as a Constant: the viscosity is τ times the stiffness."""
+    tau = Constant(0.1)
+    beam = fg.Beam(uneven_mesh(CELLS), SOFT, damping=tau)
+    for value in (0.1, 0.3):
+        tau.assign(value)
+        refresh(beam.viscosity)
+        found = beam.viscosity.dat.data_ro
+        assert found == pytest.approx(np.broadcast_to(value * STIFFNESS, found.shape), rel=1e-14)
+    tau.assign(-0.1)
+    with pytest.raises(ValueError, match="damping must be symmetric and positive"):
+        refresh(beam.viscosity)
+
+
+def test_damping_of_a_thin_wire():
+    """Bending is small beside stretch by the square of the radius, and is looked at, too."""
+    wire = fg.Section.circle(1e-6, density=1e3, youngs_modulus=1e9, poisson_ratio=0.3)
+    stiffness = np.array(wire.stiffness)
+    skew = 0.01 * stiffness
+    skew[0, 1] = 0.05 * stiffness[1, 1]
+    for damping in (0.01 * stiffness @ np.diag([-1, -1, -1, 1, 1, 1]), skew):
+        with pytest.raises(ValueError, match="damping must be symmetric and positive"):
+            _ = fg.Beam(uneven_mesh(CELLS), wire, damping=damping).rod
+    bending = stiffness @ np.diag([0, 1, 1, 0, 0, 0])
+    assert fg.Beam(uneven_mesh(CELLS), wire, damping=bending).rod.viscosity is not None
+
+
 def test_damping_that_varies_in_the_rod_and_in_time():
     """An expression of the place and of a Constant, as the matrix of numbers in each cell."""
     mesh, factor = uneven_mesh(CELLS), Constant(1.0)

@@ -220,6 +220,26 @@ def test_becks_column():
             assert modes.frequencies[0] > 0
 
 
+@pytest.mark.parametrize(
+    ("contact", "rigid"), [(None, 6), ((0, 0, -1.0), 6), ((0, 0, 0), 4)], ids=str
+)
+def test_a_free_rod_with_loads(contact, rigid):
+    """No round-off of places is a tension: loads of zero, a floor far below, and rest on a floor."""
+    radius, stiffness, gravity = 0.01, 1e5, 9.81 if rigid == 4 else 0.0
+    bar = fg.Section.circle(radius, density=1e3, youngs_modulus=1e9, poisson_ratio=0.3)
+    loads = [fg.Gravity((0, 0, -gravity))]
+    depth, slack = 1e3 * np.pi * radius**2 * gravity / stiffness, 0.05 * radius
+    depth = depth + slack / 2 if depth > slack / 2 else np.sqrt(2 * slack * depth)
+    if contact is not None:
+        loads.append(fg.Contact(fg.Plane(contact, (0, 0, 1)), stiffness=stiffness))
+    for cells in (3, 5, 8, 20):
+        beam = fg.Beam(IntervalMesh(cells, 0.1), bar, loads=loads)
+        beam.reconstruct(position=(0.3, 0.1, radius - depth))
+        modes = fg.VibrationModes(beam, 8)
+        assert modes.rigid == rigid
+        assert modes.frequencies[rigid] > 1.0
+
+
 def twisted(torque, number=30):
     """The ω² of EI w⁗ + iT w‴ = m ω² w, clamped at 0, w″ = w‴ = 0 at 1, by collocation.
 

@@ -45,8 +45,9 @@ NO_SLOPE = (
     "out of it"
 )
 NO_RADIUS = (
-    "radius: the section has none; give Contact a radius, that of a round tube by which the rod "
-    "touches (sections made by Section.circle and Section.tube have one)"
+    "radius: the section has none, or the beams have different ones; give Contact a radius, that of "
+    "a round tube by which the rod touches (sections made by Section.circle and Section.tube have "
+    "one), or each beam its own Contact"
 )
 WANTED = "obstacles must be a fdgeom.Plane, Sphere, Cylinder, Ring or LevelSet, not "
 
