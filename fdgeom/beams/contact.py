@@ -124,6 +124,13 @@ class Contact(BodyLoad):
                 "obstacles: friction needs the velocity of a surface that moves: give "
                 "fdgeom.LevelSet(function, velocity=lambda x, t: ...)"
             )
+        #: The numbers that may change, and their bounds, by name.
+        self._numbers: dict[str, tuple[Expr, dict[str, float]]] = {
+            name: (value, {"least": 0} if name == "friction" else {"above": 0})
+            for name in ("stiffness", "radius", "rounding", "friction", "slip")
+            if isinstance(value := getattr(self, name), Expr)
+        }
+        self._given = Sources(*(value for value, _ in self._numbers.values()))
         self._of_beams: WeakKeyDictionary = WeakKeyDictionary()
         places = [o.place() for o in self.obstacles if self.has_friction]
         self._moved = Sources(*(e for e in places if e is not None))
@@ -177,15 +184,25 @@ class Contact(BodyLoad):
                 "out, such as by beam.reconstruct(position=..., orientation=...)"
             )
 
-    def check_places(self, *, stepped: bool) -> None:
-        """Warn if a place has changed since the last call, between steps if ``stepped``."""
-        if in_replay() or not self._moved.changed():
+    def check_data(self, *, stepped: bool) -> None:
+        """Raise ``ValueError`` if a number has changed beyond its bounds; warn if the place of an obstacle
+        with friction has changed since the last call, between steps if ``stepped``.
+        """
+        if in_replay():
             return
+        if self._given.changed():
+            for name, (value, bounds) in self._numbers.items():
+                number(name, value, **bounds)
+            self._given.take()
+        if self._moved.changed():
+            self._check_places(stepped=stepped)
+
+    def _check_places(self, *, stepped: bool) -> None:
         if stepped and self._moved.snapshot is not None:
             warnings.warn(
                 f"loads: a Constant or Function has moved an obstacle of {self!r} between steps, and "
                 "friction takes its surface to be at rest; give the place as a function of t",
-                stacklevel=2,
+                stacklevel=3,
             )
         self._moved.take()
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from firedrake import (
+    Constant,
     Function,
     FunctionSpace,
     IntervalMesh,
@@ -71,6 +72,37 @@ def test_gradients(method):
     beam, _ = falling()
     method(beam, dt).advance(steps)
     assert beam.loads[0].depth(beam).max() > 0  # it is on the floor then
+
+
+@pytest.mark.parametrize("name", ["stiffness", "radius", "friction"])
+def test_numbers_that_are_no_longer_valid(name):
+    """Friction of a negative coefficient would drive the rope; the next valid number is taken."""
+    beam, numbers = falling()
+    stepper = fg.EnergyMomentum(beam, 1e-3)
+    stepper.advance(2)
+    numbers[name].assign(-0.2)
+    with pytest.raises(ValueError, match=f"^{name} must be a"):
+        stepper.advance(1)
+    assert stepper.steps == 2
+    numbers[name].assign(VALUES[name])
+    stepper.advance(1)
+
+
+def test_numbers_of_contact_at_rest():
+    beam = fg.Beam(
+        IntervalMesh(6, 1.0),
+        fg.Section.circle(0.02, density=1000, youngs_modulus=1e6, poisson_ratio=0.3),
+        left="clamped",
+        loads=[
+            fg.Contact(fg.Plane((0, 0, -0.1), (0, 0, 1)), stiffness=(k := Constant(1e4))),
+            fg.Gravity((0, 0, -9.81)),
+        ],
+    )
+    statics = fg.StaticEquilibrium(beam)
+    statics.solve()
+    k.assign(-1e4)
+    with pytest.raises(ValueError, match="^stiffness must be a positive number"):
+        statics.solve()
 
 
 def test_taylor_remainder():

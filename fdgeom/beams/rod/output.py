@@ -37,16 +37,14 @@ class RodSystem(System):
         for mesh in self._mesh_as_made:
             mesh.refresh()
         super()._check_data()
-        for contact in self._frictional:
-            contact.check_places(stepped=self.consistency.stepped)
+        for contact in self._contacts:
+            contact.check_data(stepped=self.consistency.stepped)
 
     @cached_property
-    def _frictional(self) -> list[Contact]:
-        """The contacts with friction."""
+    def _contacts(self) -> list[Contact]:
         loads = [load for beam in getattr(self, "members", (self,)) for load in beam.loads]
         loads += getattr(self, "common_loads", ())
-        found = (load for load in loads if isinstance(load, Contact) and load.has_friction)
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(load for load in loads if isinstance(load, Contact)))
 
     def linear_momentum(self) -> np.ndarray:
         """Total linear momentum in space, shape (3,): ∫ R n of the momentum (m, n)."""
