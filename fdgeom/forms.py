@@ -42,7 +42,7 @@ from ufl.classes import (
     Zero,
 )
 from ufl.corealg.multifunction import MultiFunction
-from ufl.corealg.traversal import unique_pre_traversal
+from ufl.corealg.traversal import traverse_unique_terminals, unique_pre_traversal
 from ufl.domain import extract_domains
 from ufl.sobolevspace import H1
 
@@ -410,10 +410,13 @@ def form_of(
 
 def check_domains(name: str, form: Form | Expr, *meshes) -> None:
     """Raise ``ValueError`` unless a form is integrated over the mesh of its Functions, and over one
-    of ``meshes`` if given, or an expression has one mesh; a submesh may be used with its parent.
+    of ``meshes`` if given; a submesh may be used with its parent. An expression must have one mesh,
+    but for numbers of Real spaces.
     """
     if not isinstance(form, Form):
-        if len(set(extract_domains(form))) > 1:
+        read = traverse_unique_terminals(form)
+        fields = [x for x in read if not (isinstance(x, Function) and is_real(x))]
+        if len({mesh for x in fields for mesh in extract_domains(x)}) > 1:
             raise ValueError(f"{name} holds Functions of several meshes: use Functions of one mesh")
         return
     wanted = [mesh for mesh in meshes if mesh is not None]

@@ -30,6 +30,18 @@ _STILL = 1e-24
 _TINY = 1e-60
 
 
+#: The bounds of the numbers of a `Contact`.
+_BOUNDS: dict[str, dict[str, float]] = {
+    "friction": {"least": 0},
+    **{name: {"above": 0} for name in ("stiffness", "radius", "rounding", "slip")},
+}
+
+
+def _number(name: str, value: Number) -> Expr:
+    """A number of a `Contact` as UFL; ``ValueError`` beyond its bounds."""
+    return number(name, value, **_BOUNDS[name])
+
+
 class Contact(BodyLoad):
     """Contact of a rod with obstacles: a smooth penalty in the depth, and Coulomb friction.
 
@@ -105,15 +117,15 @@ class Contact(BodyLoad):
             raise ValueError("obstacles: give at least one, such as fdgeom.Plane(point, normal)")
         wanted = "a fdgeom.Plane, Sphere, Cylinder, Ring or LevelSet"
         self.obstacles = tuple(instance("obstacles", o, Obstacle, wanted) for o in obstacles)
-        self.stiffness = number("stiffness", stiffness, above=0)
-        self.radius = None if radius is None else number("radius", radius, above=0)
-        self.rounding = None if rounding is None else number("rounding", rounding, above=0)
-        coefficient = number("friction", friction, least=0)
+        self.stiffness = _number("stiffness", stiffness)
+        self.radius = None if radius is None else _number("radius", radius)
+        self.rounding = None if rounding is None else _number("rounding", rounding)
+        coefficient = _number("friction", friction)
         #: Whether there is friction: a coefficient that may change, or a number that is not zero.
         self.has_friction = isinstance(friction, Expr) or present(coefficient) != 0
         # No Constant that could be assigned to without effect.
         self.friction = coefficient if self.has_friction else 0.0
-        self.slip = None if slip is None else number("slip", slip, above=0)
+        self.slip = None if slip is None else _number("slip", slip)
         if self.has_friction and slip is None:
             raise ValueError(
                 "slip: with friction give the speed below which it is rounded off, such as 1 % of "
@@ -124,13 +136,10 @@ class Contact(BodyLoad):
                 "obstacles: friction needs the velocity of a surface that moves: give "
                 "fdgeom.LevelSet(function, velocity=lambda x, t: ...)"
             )
-        #: The numbers that may change, and their bounds, by name.
-        self._numbers: dict[str, tuple[Expr, dict[str, float]]] = {
-            name: (value, {"least": 0} if name == "friction" else {"above": 0})
-            for name in ("stiffness", "radius", "rounding", "friction", "slip")
-            if isinstance(value := getattr(self, name), Expr)
-        }
-        self._given = Sources(*(value for value, _ in self._numbers.values()))
+        named = {name: getattr(self, name) for name in _BOUNDS}
+        #: The numbers that may change, by name.
+        self._numbers = {name: value for name, value in named.items() if isinstance(value, Expr)}
+        self._given = Sources(*self._numbers.values())
         self._of_beams: WeakKeyDictionary = WeakKeyDictionary()
         places = [o.place() for o in self.obstacles if self.has_friction]
         self._moved = Sources(*(e for e in places if e is not None))
@@ -191,8 +200,8 @@ class Contact(BodyLoad):
         if in_replay():
             return
         if self._given.changed():
-            for name, (value, bounds) in self._numbers.items():
-                number(name, value, **bounds)
+            for name, value in self._numbers.items():
+                _number(name, value)
             self._given.take()
         if self._moved.changed():
             self._check_places(stepped=stepped)

@@ -178,8 +178,10 @@ def viscosity_of(damping, stiffness: Expr, mesh) -> Expr | None:
 def _check_damping(values: np.ndarray) -> None:
     good = bool(np.all(np.isfinite(values)))
     if good:
-        # Strains and curvatures have different units: in those in which each one's damping is 1.
+        # Curvatures and strains have different units: in those in which the largest damping of each is 1.
         units = np.sqrt(np.abs(np.diagonal(values, axis1=-2, axis2=-1)))
+        kinds = units.reshape(*units.shape[:-1], 2, 3)
+        kinds[...] = kinds.max(axis=-1, keepdims=True)
         units[units == 0.0] = units[units > 0.0].min(initial=1.0)
         scaled = values / (units[..., :, None] * units[..., None, :])
         skew = np.abs(scaled - np.swapaxes(scaled, -1, -2)).max(initial=0.0)

@@ -7,6 +7,7 @@ import numpy as np
 from firedrake import Function
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import structural_rank
+from ufl.core.expr import Expr
 
 from fdgeom.compile.differentiate import Entries, jacobian, of_one_node, operations, slopes_of
 from fdgeom.compile.layout import Layout, Part, marked, parts_of
@@ -91,6 +92,8 @@ def _numerics(op: Solve) -> tuple[ConvergenceTest, int]:
     test = ConvergenceTest() if test is None else test
     if not isinstance(test, ConvergenceTest):
         raise CannotCompile(f"{op.name}: a convergence test of its own")
+    if isinstance(test.unnoticed, Expr):
+        raise CannotCompile(f"{op.name}: a tolerance that depends on a Constant")
     usual = test.with_options(options).max_it
     given = options if op.options is None else op.options.over(options)[0]
     return test.with_options(given), usual

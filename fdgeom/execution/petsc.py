@@ -105,7 +105,7 @@ def perform(operations: Sequence[Operation], runs: dict[Any, Run]) -> None:
         for op in [tuple(group)] if joinable else group:
             call = runs.get(op)
             if call is None:
-                call = _updates(op) if joinable else runner(op)
+                call = PointwiseUpdate(*(m.values for m in op)).apply if joinable else runner(op)
                 if not isinstance(op, HostOperation):
                     runs[op] = call
             call()
@@ -115,20 +115,6 @@ def _is_joinable(op: Operation) -> bool:
     """Whether an operation can be compiled with others of its kind."""
     # Dependent fields are made anew before a unit runs, not within it.
     return isinstance(op, Map) and all(dependent_of(f) is None for f in op.reads)
-
-
-def _updates(maps: Sequence[Map]) -> Run:
-    """The call that does assignments, one after another."""
-    update = PointwiseUpdate(*(op.values for op in maps))
-    if update.why_not_compiled is None:
-        return update.apply
-    calls = [PointwiseUpdate(op.values).apply for op in maps]
-
-    def run() -> None:
-        for call in calls:
-            call()
-
-    return run
 
 
 @singledispatch
@@ -157,7 +143,7 @@ class PointwiseUpdate:
         operations = [Map(values=given) for given in assignments]
         for operation in operations:
             _check_nodes(operation)
-        self._assignments = [dict(given) for given in assignments]
+        self._assignments = dict(assignments[0])
         #: The exchange of values with the compiled unit.
         self._update: Any = None
         #: Why Firedrake does the assignments; None if compiled code does.
@@ -176,10 +162,11 @@ class PointwiseUpdate:
             # Assignments cannot fail.
             self._call = update.unit.single_step(self._update.before, self._update.after)
             return
-        spaces = {t: t.function_space() for given in assignments for t in given}
-        nodal = all(map(has_nodal_values, spaces.values()))
+        # Some may be compiled by themselves.
+        self._each = [PointwiseUpdate(given) for given in assignments] if assignments[1:] else []
+        nodal = all(has_nodal_values(target.function_space()) for target in self._assignments)
         self._put = Function.interpolate if nodal else Function.assign
-        self._values = {target: Function(space) for target, space in spaces.items()}
+        self._values = {t: Function(t.function_space()) for t in self._assignments}
 
     def _give_up(self, why: str) -> None:
         self.why_not_compiled = why
@@ -188,11 +175,14 @@ class PointwiseUpdate:
     def apply(self) -> None:
         """Do the assignments; ``NotImplementedError`` while pyadjoint records."""
         if self._update is None:
-            for given in self._assignments:
-                for target, expression in given.items():
-                    self._put(self._values[target], expression)
-                for target in given:
-                    copy_into(target, self._values[target])
+            for update in self._each:
+                update.apply()
+            if self._each:
+                return
+            for target, value in self._values.items():
+                self._put(value, self._assignments[target])
+            for target, value in self._values.items():
+                copy_into(target, value)
             return
         self._update.prepare()
         self._call()

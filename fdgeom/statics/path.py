@@ -23,13 +23,15 @@ _LEAST, _FLAT, _LEAST_SWITCH = 2.0**-20, 1e-5, 1e-3
 class _Search:
     """How closely a singular point is sought, in parts of the way to it."""
 
-    # close: how closely it is found, same: how close two of them count as one, off: how far before
-    # and behind it the stiffness is not near singular. zero: the largest eigenvalue there, over those
-    # on the way. small: as of a PathCondition.
+    #: How closely it is found.
     close: float
+    #: How close two of them count as one.
     same: float
+    #: How far before and behind it the stiffness is not near singular.
     off: float
+    #: The largest size of its eigenvalue, over the largest one on the way.
     zero: float
+    #: As of a `PathCondition`.
     small: float
 
 
@@ -248,6 +250,8 @@ class EquilibriumPath:
         seen: dict[float, tuple[float, float]] = {}
 
         def nearest(fraction: float) -> float:
+            if fraction in seen:
+                return seen[fraction][0]
             place = self._at(here, condition, fraction)
             (value, *_), _ = place.stability.nearest(1)
             value = (
@@ -256,6 +260,8 @@ class EquilibriumPath:
             seen[fraction] = (value, place.load)
             return value
 
+        if nearest(1.0) > 0.0:
+            raise SolveFailed("a singular point is at the end of the step")
         scipy.optimize.brentq(nearest, 0.0, 1.0, xtol=1e-12, rtol=search.close)
         behind = min(fraction for fraction, (value, _) in seen.items() if value < 0)
         near = max(fraction for fraction in seen if fraction < behind)

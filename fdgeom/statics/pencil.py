@@ -83,10 +83,10 @@ class PencilForms:
         return _matrix(self._rod.load_stiffness(pose, self._trial, self._test, self._factor))
 
     @cached_property
-    def moments(self) -> MatrixAssembly | None:
-        """The moments of the loads; those that turn with the body change nothing else."""
+    def commutator(self) -> MatrixAssembly | None:
+        """The loads' work on the commutator of displacements."""
         pose = self._motion.configuration
-        return _matrix(self._rod.load_moments(pose, self._trial, self._test, self._factor))
+        return _matrix(self._rod.load_commutator(pose, self._trial, self._test, self._factor))
 
     @cached_property
     def read(self) -> tuple[Function | Constant, ...]:
@@ -219,13 +219,13 @@ def pencil(motion: RodMotion, load: float, keep: np.ndarray) -> Pencil:
     extent = lengths.sum()
     symmetric = True
     if loaded:
-        change, moments = (
+        change, commutator = (
             0 * rest if part is None else _whole(part)[keep][:, keep]
-            for part in (forms.of_loads, forms.moments)
+            for part in (forms.of_loads, forms.commutator)
         )
         rest = rest - change
         size = sparse.diags(np.tile([1 / extent] * 3 + [1.0] * 3, len(keep) // 6)[keep])
-        symmetric = is_symmetric(size @ rest @ size, size @ (abs(change) + abs(moments)) @ size)
+        symmetric = is_symmetric(size @ rest @ size, size @ (abs(change) + abs(commutator)) @ size)
     if symmetric:
         # Out of the last digits of an equilibrium, the virtual displacements turn with the body.
         rest = (rest + rest.T) / 2

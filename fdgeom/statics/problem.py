@@ -86,7 +86,7 @@ class LoadProgram:
 class PathCondition:
     """Condition for the load along a path, normal·(u - u₀) + slope (λ - λ₀) = size, and a guess."""
 
-    # Where the residual stays, an update of `small` times the unknown ends the iteration.
+    # Where the residual is no longer halved, an update of `small` times the unknown ends the iteration.
     normal: np.ndarray
     slope: float
     size: float
@@ -217,8 +217,8 @@ class EquilibriumProblem:
             tangent += self.scale * joints.slope(dual, test, pose)
             tangent += self.scale * joints.slope(nu, trial, pose)
         self.tangent_form = simplify(tangent)
-        #: The part of loads that change with the shape, and moments; None if there are none.
-        of_loads = simplify(change + rod.load_moments(pose, trial, test, self.factor))
+        #: What tells whether loads are conservative: their stiffness and commutator; None if both are zero.
+        of_loads = simplify(change + rod.load_commutator(pose, trial, test, self.factor))
         self.change_form = None if of_loads.empty() else of_loads
 
     def extrapolation(self, pose: Sequence[Expr], increment: Expr) -> list[Operation]:

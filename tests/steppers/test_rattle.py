@@ -273,16 +273,18 @@ def test_multiplier_is_that_of_the_motion():
     assert system.multiplier.dat.data_ro[0] @ gradient == pytest.approx(force, abs=1e-12)
 
 
-@pytest.mark.parametrize("dt", [1e-3, 1e-6])
-def test_multiplier_after_a_shorter_step(dt):
+@pytest.mark.parametrize(("before", "dt"), [(0.01, 1e-3), (0.01, 1e-5), (1e-5, 0.01)])
+def test_multiplier_after_a_step_of_another_length(before, dt):
     """From |q|² = 1 follows 2 λ = q·∇V - |v|²; λ is of order one in the step."""
     system = spherical_pendulum(PAPER)
     stepper = S(system, 0.01)
     stepper.advance(20)
+    stepper.dt = before
+    stepper.advance(1)
     stepper.dt = dt
     stepper.advance(1)
     q, v = state(system)[0].reshape(2, 3)
-    assert system.multiplier.dat.data_ro[0] == pytest.approx((-9.8 * q[2] - v @ v) / 2, rel=0.02)
+    assert system.multiplier.dat.data_ro[0] == pytest.approx((-9.8 * q[2] - v @ v) / 2, rel=0.05)
 
 
 # --- two paths -----------------------------------------------------------------------------------

@@ -180,12 +180,12 @@ class Rod:
 
         return self.cells.at_nodes(rate(work))
 
-    def load_moments(
+    def load_commutator(
         self, configuration: Pose, increment: Expr, virtual: Expr, factor: Expr | float = 1.0
     ) -> Form:
-        """The loads' work on half the commutator of two displacements."""
-        # Virtual rotations turn with the body. So the stiffness of a moment that does, too, is zero, and
-        # what makes the whole stiffness unsymmetric is the work of the stress on the commutator.
+        """The loads' work on half the commutator of two displacements; zero but for moments."""
+        # The work of the stress on the commutator is the unsymmetric part of the stiffness, and equals
+        # this in equilibrium. The stiffness of the load itself is zero if its moment turns with the body.
         (a, _), (b, _) = halves(increment, "increment"), halves(virtual, "virtual")
         turn = join(0.5 * ufl.cross(a, b), ufl.zero(3))
         return self.cells.at_nodes(self._load_work(configuration, turn, factor=factor))

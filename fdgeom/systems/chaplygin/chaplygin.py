@@ -99,9 +99,9 @@ class ChaplyginSystem:
         self._check_parameters()
 
     def _check_parameters(self) -> None:
-        """Raise ``ValueError`` if a parameter has the name of a momentum or of a keyword."""
-        for name in {"base", "measure"}.intersection(self.parameters):
-            raise ValueError(f"the parameter {name} has the name of an argument; rename it")
+        """Raise ``ValueError`` if a parameter has the name of a momentum or of an argument."""
+        if clash := {"base", "measure"}.intersection(self.parameters):
+            raise ValueError(f"the parameter {clash.pop()} has the name of an argument; rename it")
         for name, momentum in zip(self._jets.names, self.momenta, strict=True):
             if momentum.name in self.parameters:
                 raise ValueError(

@@ -10,8 +10,8 @@ from fdgeom.messages import format_value
 
 _SAMPLES, _DIGITS = 6, 50
 #: Functions that may vanish for some values and not for others; they are sampled more often.
-_PIECES = sp.Abs, sp.sign, sp.Max, sp.Min, sp.Heaviside, sp.floor, sp.ceiling, sp.Piecewise
-_SAMPLES_OF_PIECES = 32
+_PIECEWISE = sp.Abs, sp.sign, sp.Max, sp.Min, sp.Heaviside, sp.floor, sp.ceiling, sp.Piecewise
+_SAMPLES_PIECEWISE = 32
 
 
 class Jets:
@@ -120,12 +120,13 @@ def _vanishes_at_random_points(expression: sp.Expr, seed: int = 0) -> bool:
     symbols = sorted(expression.free_symbols, key=str)
     terms = sp.Add.make_args(sp.expand(expression))
     points = [{s: draw.uniform(0.2, 1.4) for s in symbols} for _ in range(_SAMPLES)]
-    if expression.has(*_PIECES):
-        # Both signs and many sizes: on both sides of kinks.
-        signs = {s: (1,) if s.is_positive else (-1, 1) for s in symbols}
+    if expression.has(*_PIECEWISE):
+        # Both signs and many sizes, for kinks up to 1000.
+        barred = {s: (s.is_nonpositive and 1, s.is_nonnegative and -1) for s in symbols}
+        signs = {s: [k for k in (-1, 1) if k not in barred[s]] for s in symbols}
         points += [
             {s: draw.choice(signs[s]) * 10 ** draw.uniform(-1, 3) for s in symbols}
-            for _ in range(_SAMPLES_OF_PIECES)
+            for _ in range(_SAMPLES_PIECEWISE)
         ]
     for drawn in points:
         point = {s: sp.Float(str(x), _DIGITS) for s, x in drawn.items()}

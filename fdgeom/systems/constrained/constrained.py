@@ -81,8 +81,8 @@ class ConstrainedSystem(MechanicalSystem):
         ``constraint(λ)`` gives the form ∫ λ·g(q) dx: linear in λ. Several constraints are the
         components of a vector.
     multiplier : Function
-        λ, of a space with one component for each constraint. Steps leave that of their equations,
-        which is of order one in Δt; :meth:`solve_multiplier` gives it to the order of the state.
+        λ, of a space with one component for each constraint. After a step it is that of the step's
+        equations, of first order in Δt; :meth:`solve_multiplier` is of the order of the state.
     measure : Measure, optional
         The measure of the pairing ⟨a, b⟩ = ∫ a·b that defines δT/δp, by default ``dx``. Use mass
         lumping for fields: ``dx(scheme="KMV", degree=1)`` for CG1, here and in ``kinetic``.
@@ -219,12 +219,12 @@ class ConstrainedSystem(MechanicalSystem):
         ValueError
             If Newton's iteration does not find such a configuration.
         """
+        self._project((self.q, self._nearest(self.pairing)), (self.p, self.consistent_momentum))
+
+    def consistent_momentum(self, p: Expr, mu: Expr, w: Expr, nu: Expr) -> Form:
+        """The residual of p = p⁰ + Dg(q)ᵀμ, Dg(q) q̇(p) = 0."""
         slope = self.constraint.slope
-
-        def consistent(p: Expr, mu: Expr, w: Expr, nu: Expr) -> Form:
-            return self.pairing(p - self.p, w) - slope(mu, w) + slope(nu, self.velocity(p))
-
-        self._project((self.q, self._nearest(self.pairing)), (self.p, consistent))
+        return self.pairing(p - self.p, w) - slope(mu, w) + slope(nu, self.velocity(p))
 
     def solve_multiplier(self) -> None:
         """Set the multiplier to that of the exact motion at the present state.

@@ -107,8 +107,8 @@ class LagrangianSystem(LagrangianMechanics):
     constraint : callable, optional
         ``constraint(λ)`` gives the form ∫ λ·g(q) dx, linear in λ.
     multiplier : Function, optional
-        λ, of a space with one component for each constraint. Steps leave that of their equations,
-        which is of order one in Δt, also in compositions.
+        λ, of a space with one component for each constraint. After a step it is that of the step's
+        equations, of first order in Δt, also in compositions.
     bcs : sequence of DirichletBC, optional
         Homogeneous conditions on the velocity: q is constant there.
     coordinates : Function, optional
