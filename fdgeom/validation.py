@@ -193,12 +193,17 @@ def state_function(name: str, value) -> Function:
     return value
 
 
+def one_space(name: str, value: Function) -> None:
+    """A Function that is not mixed."""
+    if len(value.function_space()) > 1:
+        raise ValueError(f"{name} must not be of a mixed space: take one vector-valued space")
+
+
 def conjugates(q, p, measure) -> None:
     """Two Functions of one space, and a measure of their pairing or None."""
     state_function("q", q)
     state_function("p", p)
-    if len(q.function_space()) > 1:
-        raise ValueError("q must not be of a mixed space: take one vector-valued space")
+    one_space("q", q)
     if q.function_space() != p.function_space():
         raise ValueError("p must be in the function space of q")
     if q is p:

@@ -452,7 +452,7 @@ class EquilibriumProblem:
         return to_scipy(tangent)[displacements][:, displacements]
 
     def load_tangent(self) -> PETSc.Mat | None:
-        """Part of the tangent that the loads subtract; None if they do not depend on the shape."""
+        """The matrix of :attr:`change_form`; None if there is none."""
         return None if self.change_form is None else self._change.assemble()
 
     # --- forces ------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from fdgeom.systems.constrained.constraint import Constraint, VelocityConstraint
 from fdgeom.systems.constrained.mechanical import MechanicalSystem
 from fdgeom.systems.system import named_energies
 from fdgeom.taping import not_taped
-from fdgeom.validation import state_function
+from fdgeom.validation import one_space, state_function
 
 
 class LagrangianMechanics(MechanicalSystem):
@@ -28,8 +28,7 @@ class LagrangianMechanics(MechanicalSystem):
         state_function("velocity", velocity)
         if q is velocity or q.function_space() != velocity.function_space():
             raise ValueError("velocity must be a function of its own, in the space of q")
-        if len(q.function_space()) > 1:
-            raise ValueError("q must not be of a mixed space: take one vector-valued space")
+        one_space("q", q)
         super().__init__(q, coordinates)
         self._v = velocity
         checked = checked_form("lagrangian", lagrangian, mesh=self.mesh, state=(q, velocity))
